@@ -1,0 +1,89 @@
+"""What an engine is.
+
+An engine reads page bitmaps and yields grounded Markdown in the model's own format:
+``<|ref|>label<|/ref|><|det|>[[x1, y1, x2, y2]]<|/det|>``, a line break, the content, a blank
+line. It runs inside the worker's asyncio loop and never blocks it: slow work belongs into
+threads or processes of the engine's own. Cancelling the task that iterates ``read`` stops the
+page within a block.
+
+This module runs on Python 3.10 with msgspec alone; an engine's own dependencies are imported
+in ``start``, never at import time.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Union
+
+from desktop.protocol.messages import EngineReady, Region, SubmitPage
+
+Progress = Callable[[str, float], None]
+"""Called with a step in words and a fraction 0–1 (-1: unknown) while an engine loads."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """The next piece of grounded Markdown."""
+
+    text: str
+    tokens: int = 0
+
+
+@dataclass(frozen=True)
+class Oriented:
+    """The bitmap must be turned clockwise by 90, 180 or 270 degrees; comes before any box."""
+
+    clockwise: int
+
+
+@dataclass(frozen=True)
+class Regions:
+    """Boxes known before their text, in reading order; at most once a page."""
+
+    regions: tuple[Region, ...]
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """Mean confidence 0–1 of the INDEXth block of the stream, after its text."""
+
+    index: int
+    confidence: float
+
+
+@dataclass(frozen=True)
+class Finish:
+    """Last output of a page: complete, length, loop, empty, blank."""
+
+    reason: str = "complete"
+    prompt_tokens: int = 0
+    output_tokens: int = 0
+
+
+Output = Union[Text, Oriented, Regions, Confidence, Finish]
+
+
+class Engine(abc.ABC):
+    """The contract. One instance a worker process."""
+
+    name: ClassVar[str]
+
+    @abc.abstractmethod
+    async def start(self, settings: dict[str, Any], progress: Progress) -> EngineReady:
+        """Load everything and say what was got; raises VersoError with a way out."""
+
+    @abc.abstractmethod
+    def read(self, page: SubmitPage) -> AsyncIterator[Output]:
+        """Read one page. The last output is a :class:`Finish`.
+
+        A page that cannot be read raises VersoError; the engine lives on and takes the next.
+        """
+
+    def set_concurrency(self, pages: int) -> None:
+        """At most this many pages will be read at once; a hint, the worker keeps the limit."""
+
+    @abc.abstractmethod
+    async def close(self) -> None:
+        """Release memory, threads and processes; may be called after a failed start."""

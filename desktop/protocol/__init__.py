@@ -1,0 +1,1 @@
+"""The typed boundary between the application and the worker process."""

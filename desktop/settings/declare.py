@@ -1,0 +1,140 @@
+"""What a setting is: data, declared once; panel, flags, validation and docs derive from it."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Union
+
+from desktop.errors import VersoError
+from desktop.i18n import N_
+
+Value = Union[bool, int, float, str]
+
+
+class Applies(enum.Enum):
+    """When a changed value takes effect."""
+
+    NOW = "now"
+    NEXT_PAGE = "next page"
+    ENGINE_RESTART = "engine restart"
+
+
+class Section(enum.Enum):
+    """The heading a setting stands under."""
+
+    RUN = "run"
+    ENGINE = "engine"
+    INTAKE = "intake"
+    OUTPUT = "output"
+    APPEARANCE = "appearance"
+
+
+class InvalidSetting(VersoError):
+    """A value outside what the setting's declaration allows."""
+
+    code = "settings.invalid"
+    message = N_("“{value}” is not a valid value for {title}.")
+    hint = N_("Use {allowed}.")
+
+
+class UnknownSetting(VersoError):
+    """A key that no declaration has."""
+
+    code = "settings.unknown"
+    message = N_("There is no setting named “{key}”.")
+    hint = N_("`verso settings` lists all of them.")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One declared setting.
+
+    ``kind`` is the Python type of its values; a ``str`` with ``choices`` is a choice, with
+    ``is_path`` a file or folder ("" means: none). ``minimum``/``maximum`` bound numbers.
+    ``engines`` names the engines it matters to (empty: all). ``visible`` puts it among the at
+    most eight shown at once (the rest stand under Advanced). ``shapes_result`` is False for what
+    cannot change a page's result (concurrency, theme): only the others decide whether a finished
+    page is still up to date. ``panel`` is False for what belongs to Preferences and not to a run.
+    """
+
+    key: str
+    kind: type[Any]
+    default: Value
+    title: str
+    help: str
+    section: Section
+    applies: Applies
+    minimum: float | None = None
+    maximum: float | None = None
+    step: float | None = None
+    unit: str = ""
+    choices: dict[str, str] = field(default_factory=dict)
+    is_path: bool = False
+    engines: frozenset[str] = frozenset()
+    visible: bool = False
+    panel: bool = True
+    shapes_result: bool = True
+    check: Callable[[Value], bool] | None = None
+
+    @property
+    def flag(self) -> str:
+        """The command-line flag: ``--max-tokens``."""
+        return "--" + self.key.replace("_", "-")
+
+    def applies_to(self, engine: str) -> bool:
+        """Whether it matters to ENGINE (a name from the registry)."""
+        return not self.engines or engine in self.engines
+
+    def allowed(self) -> str:
+        """The allowed values in words, for messages and the documentation table."""
+        if self.choices:
+            return ", ".join(self.choices)
+        if self.kind is bool:
+            return "true, false"
+        if self.minimum is not None and self.maximum is not None:
+            return f"{self.minimum:g} – {self.maximum:g}{' ' + self.unit if self.unit else ''}"
+        if self.minimum is not None:
+            return f"≥ {self.minimum:g}"
+        return "a path" if self.is_path else "any text" if self.kind is str else "a number"
+
+    def parse(self, value: object) -> Value:
+        """VALUE (typed, or text from a flag or file) as this setting's type.
+
+        Raises :class:`InvalidSetting` when it is of another kind or out of range.
+        """
+        parsed = self._convert(value)
+        if parsed is None or not self._in_range(parsed):
+            raise InvalidSetting(value=value, title=self.title, allowed=self.allowed())
+        return parsed
+
+    def _convert(self, value: object) -> Value | None:
+        if self.kind is bool:
+            if isinstance(value, bool):
+                return value
+            return {"true": True, "on": True, "yes": True, "1": True,
+                    "false": False, "off": False, "no": False, "0": False}.get(str(value).lower())
+        if isinstance(value, bool):
+            return None
+        if self.kind is str:
+            return value if isinstance(value, str) else None
+        try:
+            number = float(value)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            return None
+        if number != number:  # NaN compares unequal to itself and passes every range check
+            return None
+        if self.kind is int:
+            return int(number) if number.is_integer() else None
+        return number
+
+    def _in_range(self, value: Value) -> bool:
+        if self.choices and value not in self.choices:
+            return False
+        if not isinstance(value, (bool, str)):
+            if self.minimum is not None and value < self.minimum:
+                return False
+            if self.maximum is not None and value > self.maximum:
+                return False
+        return self.check is None or self.check(value)
