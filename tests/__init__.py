@@ -1,0 +1,1 @@
+"""Tests of Verso; the folders mirror the packages of ``desktop``."""

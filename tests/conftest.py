@@ -1,0 +1,137 @@
+"""Fixtures every test can use; each test gets folders of its own and must log no error.
+
+``pytest -p no:pytest-qt --without-qt`` runs the tests of everything but the window, with Qt
+blocked from import in the test process and in every process it starts.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+from tests.support import data, processes
+
+QT_FOLDERS = ("ui", "e2e")
+"""Folders under tests/ that need Qt."""
+
+
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    parser.addoption("--without-qt", action="store_true",
+                     help="block Qt from import and leave out the tests that need it")
+    if not pluginmanager.hasplugin("pytest-qt"):
+        # pyproject.toml sets pytest-qt's options; --strict-config would refuse them without it.
+        parser.addini("qt_api", "unused without pytest-qt")
+        parser.addini("qt_log_level_fail", "unused without pytest-qt")
+        parser.addini("qt_log_ignore", "unused without pytest-qt", type="linelist")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "logs_errors: the test provokes ERROR log records on purpose")
+    if config.getoption("--without-qt"):
+        os.environ.update(processes.without_qt())
+        sys.path.insert(0, str(processes.NO_QT))
+    elif not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY"):
+        os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        # Chromium refuses to start its sandbox as root (containers).
+        os.environ.setdefault("QTWEBENGINE_CHROMIUM_FLAGS", "--no-sandbox")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    if config.getoption("--without-qt") and collection_path.name in QT_FOLDERS:
+        return collection_path.parent == data.ROOT / "tests" or None
+    return None
+
+
+@pytest.fixture(autouse=True)
+def test_mark(monkeypatch: pytest.MonkeyPatch) -> str:
+    """A value of this test's own, inherited by every process it starts."""
+    mark = uuid.uuid4().hex
+    monkeypatch.setenv(processes.MARK, mark)
+    return mark
+
+
+@pytest.fixture(autouse=True)
+def verso_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of this test's own that holds Verso's ``data``, ``config``, ``cache``, ``log``."""
+    home = tmp_path / "verso-home"
+    for kind in ("data", "config", "cache", "log"):
+        monkeypatch.setenv(f"VERSO_{kind.upper()}_DIR", str(home / kind))
+    return home
+
+
+class _Collector(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(f"{record.name}: {record.getMessage()}")
+
+
+@pytest.fixture(autouse=True)
+def no_error_logged(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test in whose course an ERROR is logged, unless it is marked ``logs_errors``."""
+    collector = _Collector()
+    logging.getLogger().addHandler(collector)
+    yield
+    logging.getLogger().removeHandler(collector)
+    if collector.lines and request.node.get_closest_marker("logs_errors") is None:
+        pytest.fail("logged as errors:\n" + "\n".join(collector.lines), pytrace=False)
+
+
+@pytest.fixture
+def no_process_left(test_mark: str) -> Iterator[Callable[[], list[str]]]:
+    """Fail a test that leaves a process running (waits 10 s for it to end by itself).
+
+    The value is a function that gives the command lines of those that run now.
+    """
+    yield lambda: processes.left_running(test_mark, patience=0)
+    left = processes.left_running(test_mark)
+    for process in processes.descendants(test_mark):
+        process.kill()
+    assert not left, "still running:\n" + "\n".join(left)
+
+
+@pytest.fixture
+def no_qt() -> Callable[..., CompletedProcess[str]]:
+    """``no_qt(code, *args)`` runs Python code in a new process that cannot import Qt."""
+    return processes.run_without_qt
+
+
+@pytest.fixture(scope="session")
+def samples() -> Path:
+    """The folder of the project's own small documents."""
+    return data.SAMPLES
+
+
+@pytest.fixture(scope="session")
+def sample_pdf() -> Path:
+    """The document behind “try the sample”."""
+    return data.ROOT / "resources" / "samples" / "sample.pdf"
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Path:
+    """The corpus of real documents (``files/``, ``gt/``, ``manifest.tsv``); skips without it."""
+    folder = data.corpus_dir()
+    if folder is None:
+        pytest.skip(f"no document corpus in {data.shared()} (set VERSO_CORPUS)")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def recordings() -> Path:
+    """Recorded model outputs (``manifest.tsv``); skips without them."""
+    folder = data.recordings_dir()
+    if folder is None:
+        pytest.skip(f"no recordings in {data.shared()} (set VERSO_CORPUS)")
+    return folder

@@ -1,0 +1,1 @@
+"""What tests of every package share: where test data is, processes, Qt kept out."""

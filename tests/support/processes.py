@@ -1,0 +1,67 @@
+"""Child processes in tests: run Python without Qt, and see that nothing is left running."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+
+from tests.support.data import ROOT
+
+MARK = "VERSO_TEST_MARK"
+"""Environment variable every test sets to a value of its own: it finds its descendants by it,
+also those whose parent has died."""
+
+NO_QT = Path(__file__).with_name("noqt")
+"""Folder of stand-ins that raise ImportError; first on PYTHONPATH it keeps Qt out."""
+
+
+def without_qt(env: dict[str, str] | None = None) -> dict[str, str]:
+    """A copy of ENV (default: this process's) in which importing Qt fails, in children too."""
+    env = dict(os.environ if env is None else env)
+    paths = [str(NO_QT), str(ROOT), env.get("PYTHONPATH", "")]
+    env["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
+    return env
+
+
+def run_without_qt(code: str, *args: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+    """Run CODE with ARGS in a new interpreter that cannot import Qt; output is captured."""
+    return subprocess.run(
+        [sys.executable, "-c", code, *args],
+        env=without_qt(), cwd=ROOT, capture_output=True, text=True, timeout=timeout, check=False,
+    )
+
+
+def descendants(mark: str) -> list[psutil.Process]:
+    """Living processes started, however indirectly, by the test with this MARK."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if (process.pid != os.getpid()
+                    and process.status() != psutil.STATUS_ZOMBIE
+                    and process.environ().get(MARK) == mark
+                    # Python's own helper: lives as long as the test run.
+                    and "resource_tracker" not in " ".join(process.cmdline())):
+                found.append(process)
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            continue
+    return found
+
+
+def left_running(mark: str, patience: float = 10.0) -> list[str]:
+    """Command lines of descendants that still live after PATIENCE seconds (empty: none)."""
+    deadline = time.monotonic() + patience
+    while (left := descendants(mark)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return [f"{process.pid}: {_command_line(process)}" for process in left]
+
+
+def _command_line(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline()) or process.name()
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return "?"
