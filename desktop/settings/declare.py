@@ -121,7 +121,7 @@ class Setting:
             return value if isinstance(value, str) else None
         try:
             number = float(value)  # type: ignore[arg-type]
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             return None
         if number != number:  # NaN compares unequal to itself and passes every range check
             return None
