@@ -17,10 +17,22 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Union
 
+from desktop.errors import VersoError
+from desktop.i18n import N_
 from desktop.protocol.messages import EngineReady, Region, SubmitPage
 
 Progress = Callable[[str, float], None]
 """Called with a step in words and a fraction 0–1 (-1: unknown) while an engine loads."""
+
+
+class EngineDied(VersoError):
+    """The engine is of no use any more: raised by ``read`` (the worker ends, is started again
+    and the pages in flight are the caller's again), or by ``start`` when another try may help
+    (any other VersoError there means that starting again cannot help)."""
+
+    code = "engine.died"
+    message = N_("The engine stopped working.")
+    hint = N_("Verso starts it again by itself; if this repeats, see the log (View › Log).")
 
 
 @dataclass(frozen=True)
