@@ -1,0 +1,182 @@
+"""The only door between the session's thread and the window.
+
+The session calls :meth:`Bridge.take` on its own thread, as often as it likes. What arrives is
+merged where it lies (the last state of a page, all text of a page in one piece), so that a
+flood costs the window no more than one delivery every 50 ms; the first event after a pause is
+delivered at once.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
+
+from desktop.jobs import events as e
+from desktop.jobs.session import Session
+
+INTERVAL = 0.05
+"""Seconds between two deliveries."""
+LOG_LINES = 2_000
+"""Log lines kept between two deliveries; older ones are dropped, the log file has them all."""
+
+
+class Pending:
+    """Events not delivered yet, merged. Not thread-safe: the bridge holds a lock around it."""
+
+    def __init__(self) -> None:
+        self._slots: dict[tuple[Any, ...], Any] = {}
+        self._log: list[e.LogAdded] = []
+
+    def __len__(self) -> int:
+        return len(self._slots) + len(self._log)
+
+    def _latest(self, key: tuple[Any, ...], event: Any) -> None:
+        # Taken out first: a merged event stands where its newest part arrived.
+        self._slots.pop(key, None)
+        self._slots[key] = event
+
+    def add(self, event: e.SessionEvent, watched: str | None) -> None:
+        """Merge EVENT; content of pages other than WATCHED is nobody's and dropped."""
+        if isinstance(event, (e.BlocksChanged, e.RawText, e.PageCleared)):
+            if event.page_id == watched:
+                self._content(event)
+        elif isinstance(event, e.PageUpdated):
+            self._latest(("page", event.page.id), event)
+        elif isinstance(event, e.PageRegionsFound):
+            self._latest(("regions", event.page_id), event)
+        elif isinstance(event, e.ProgressUpdated):
+            self._latest(("progress",), event)
+        elif isinstance(event, e.EngineUpdated):
+            self._latest(("engine",), event)
+        elif isinstance(event, e.LogAdded):
+            self._log.append(event)
+            if len(self._log) > LOG_LINES:
+                del self._log[: LOG_LINES // 2]
+        elif isinstance(event, (e.DocumentAdded, e.DocumentUpdated, e.DocumentRemoved)):
+            self._document(event)
+        elif isinstance(event, e.ProblemAdded):
+            self._latest(("problem", event.problem.key), event)
+        elif isinstance(event, e.ProblemRemoved):
+            self._latest(("problem", event.key), event)
+        else:
+            self._latest(("finished",), event)
+
+    def _content(self, event: e.BlocksChanged | e.RawText | e.PageCleared) -> None:
+        page = event.page_id
+        if isinstance(event, e.PageCleared):
+            for kind in ("blocks", "raw", "regions"):
+                self._slots.pop((kind, page), None)
+            self._latest(("cleared", page), event)
+        elif isinstance(event, e.RawText):
+            self._slots.setdefault(("raw", page), []).append(event.text)
+        else:
+            known = self._slots.setdefault(("blocks", page), {})
+            for block in event.blocks:
+                known[block.index] = block
+
+    def _document(self, event: e.DocumentAdded | e.DocumentUpdated | e.DocumentRemoved) -> None:
+        if isinstance(event, e.DocumentRemoved):
+            for kind in ("added", "pages", "document"):
+                self._slots.pop((kind, event.document_id), None)
+            self._latest(("removed", event.document_id), event)
+            return
+        number = event.document.id
+        if isinstance(event, e.DocumentAdded):
+            self._latest(("added", number), event)
+        elif event.pages is not None:
+            # The list of pages is a snapshot: what was merged after it must come after it.
+            self._slots.pop(("document", number), None)
+            self._latest(("pages", number), event)
+        else:
+            self._latest(("document", number), event)
+
+    def take(self) -> list[e.SessionEvent]:
+        """Everything, in order, and start anew."""
+        out: list[e.SessionEvent] = []
+        for key, value in self._slots.items():
+            if key[0] == "raw":
+                out.append(e.RawText(key[1], "".join(value)))
+            elif key[0] == "blocks":
+                out.append(e.BlocksChanged(key[1], tuple(value[i] for i in sorted(value))))
+            else:
+                out.append(value)
+        out.extend(self._log)
+        self._slots = {}
+        self._log = []
+        return out
+
+    def forget_content(self) -> None:
+        """Drop undelivered content: another page is watched from now on."""
+        for key in [k for k in self._slots if k[0] in ("raw", "blocks", "cleared")]:
+            del self._slots[key]
+
+
+class Bridge(QObject):
+    """Session events as one Qt signal on the window's thread."""
+
+    delivered = Signal(list)
+    """A list of session events, merged; at most one every 50 ms."""
+
+    _wake = Signal()
+
+    def __init__(self, session: Session, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._lock = threading.Lock()
+        self._pending = Pending()
+        self._watched: str | None = None
+        self._woken = False
+        self._last = 0.0
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setTimerType(Qt.TimerType.PreciseTimer)
+        self._timer.timeout.connect(self._deliver)
+        self._wake.connect(self._schedule, Qt.ConnectionType.QueuedConnection)
+        self._end: Callable[[], None] | None = None
+
+    def open(self) -> None:
+        """Listen from now on; the first delivery describes everything there is."""
+        self._end = self._session.subscribe(self.take)
+
+    def close(self) -> None:
+        """Listen no more."""
+        if self._end is not None:
+            self._end()
+            self._end = None
+        self._timer.stop()
+
+    def watch(self, page_id: str | None) -> None:
+        """Content (blocks, raw text) is wanted of this page only; other pages' is dropped."""
+        with self._lock:
+            if page_id != self._watched:
+                self._watched = page_id
+                self._pending.forget_content()
+
+    def take(self, events: Sequence[e.SessionEvent]) -> None:
+        """The session's listener; any thread."""
+        with self._lock:
+            for event in events:
+                self._pending.add(event, self._watched)
+            if self._woken or not len(self._pending):
+                return
+            self._woken = True
+        self._wake.emit()
+
+    def _schedule(self) -> None:
+        left = self._last + INTERVAL - time.monotonic()
+        if left <= 0:
+            self._deliver()
+        else:
+            self._timer.start(max(1, round(left * 1000)))
+
+    def _deliver(self) -> None:
+        with self._lock:
+            events = self._pending.take()
+            self._woken = False
+        self._last = time.monotonic()
+        if events:
+            self.delivered.emit(events)
