@@ -1,0 +1,303 @@
+"""The set-up scripts, run for real in a scratch checkout with stand-ins for Python and apt.
+
+The stand-in interpreter writes down every call; so what a start does, and what the next one does
+not do again, is read off its list.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.data import ROOT
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux scripts")
+
+TOOLS = ("bash", "cat", "cmp", "cp", "dirname", "env", "flock", "mkdir", "mv", "rm", "sh",
+         "sha256sum", "sleep", "tr", "uname")
+
+PYTHON = """#!/bin/sh
+echo "python $*" >> "$CALLS"
+case "$*" in
+  "-m venv "*) mkdir -p "$3/bin"; cp "$0" "$3/bin/python" ;;
+  "-m pip install"*) sleep "${PIP_SECONDS:-0}"; exit "${PIP_STATUS:-0}" ;;
+  "-c import "*ensurepip*) exit "${NO_VENV:-0}" ;;
+  "-c import "*print*) echo 3.11 ;;
+  "--version") echo "Python 3.11.9" ;;
+esac
+"""
+
+
+class Checkout:
+    """A scratch checkout whose scripts find stand-ins only."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "check out"  # a space: paths must be quoted
+        self.bin = folder / "bin"
+        self.calls = folder / "calls"
+        self.bin.mkdir()
+        shutil.copytree(ROOT / "packaging", self.root / "packaging",
+                        ignore=shutil.ignore_patterns("__pycache__"))
+        (self.root / "desktop").mkdir()
+        (self.root / "desktop/__init__.py").write_text('__version__ = "1"\n')
+        (self.root / "pyproject.toml").write_text("[project]\n")
+        for tool in TOOLS:
+            (self.bin / tool).symlink_to(shutil.which(tool) or f"/usr/bin/{tool}")
+        self.tool("python3.11", PYTHON)
+        self.tool("id", "#!/bin/sh\necho 1000\n")
+        self.tool("fc-list", "#!/bin/sh\necho 'Noto Sans CJK'\n")
+        self.libraries(True)
+        self.env = {"PATH": str(self.bin), "CALLS": str(self.calls), "HOME": str(folder)}
+
+    def tool(self, name: str, text: str) -> None:
+        (self.bin / name).unlink(missing_ok=True)
+        (self.bin / name).write_text(text)
+        (self.bin / name).chmod(0o755)
+
+    def libraries(self, there: bool) -> None:
+        """Whether the system has the libraries the window needs."""
+        script = self.root / "packaging/setup.sh"
+        names = [line.split()[0] for line in script.read_text().splitlines()
+                 if line.startswith("lib") and ".so" in line]
+        assert len(names) > 15
+        lines = "".join(f"\t{name} (libc6,x86-64) => /lib/{name}\n" for name in names)
+        self.tool("ldconfig", "#!/bin/sh\ncat <<'E'\n" + (lines if there else "") + "E\n")
+
+    def run(self, *args: str, script: str = "run", **env: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [self.root / "packaging" / script, *args], env={**self.env, **env}, cwd=self.root,
+            capture_output=True, text=True, timeout=60, check=False)
+
+    def called(self) -> list[str]:
+        """What the interpreter was asked since the last look, without its probes."""
+        lines = self.calls.read_text().splitlines() if self.calls.exists() else []
+        self.calls.unlink(missing_ok=True)
+        return [line.rstrip() for line in lines
+                if " -c " not in line and not line.endswith(("pip --version", "python --version"))]
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    return Checkout(tmp_path)
+
+
+def installs(calls: list[str]) -> list[str]:
+    return [call for call in calls if "pip install" in call]
+
+
+def test_first_start_sets_up_and_the_second_only_starts(checkout: Checkout) -> None:
+    first = checkout.run("a b.pdf", DISPLAY=":9")
+    assert first.returncode == 0, first.stderr
+    venv = checkout.root / ".venv"
+    made, installed, started = checkout.called()
+    assert made == f"python -m venv {venv}"
+    assert installed.endswith(f"--editable {checkout.root}")
+    assert started == "python -P -m desktop a b.pdf"
+
+    second = checkout.run("a b.pdf", DISPLAY=":9")
+    assert second.returncode == 0
+    assert second.stderr == ""
+    assert checkout.called() == ["python -P -m desktop a b.pdf"]
+
+
+@pytest.mark.parametrize("changed", ["pyproject.toml", "desktop/__init__.py"])
+def test_a_changed_project_is_installed_again(checkout: Checkout, changed: str) -> None:
+    checkout.run("--version")
+    checkout.called()
+    with open(checkout.root / changed, "a") as file:
+        file.write("# changed\n")
+    checkout.run("--version")
+    calls = checkout.called()
+    assert len(installs(calls)) == 1
+    assert not any("-m venv" in call for call in calls)
+
+
+def test_a_moved_checkout_is_installed_again(checkout: Checkout) -> None:
+    checkout.run("--version")
+    checkout.root = checkout.root.rename(checkout.root.with_name("moved"))
+    checkout.called()
+    checkout.run("--version")
+    assert installs(checkout.called())[0].endswith(str(checkout.root))
+
+
+def test_an_environment_whose_interpreter_is_gone_is_made_anew(checkout: Checkout) -> None:
+    checkout.run("--version")
+    checkout.called()
+    python = checkout.root / ".venv/bin/python"
+    python.unlink()
+    python.symlink_to("/no/such/python")
+    assert checkout.run("--version").returncode == 0
+    assert any("-m venv" in call for call in checkout.called())
+
+
+def test_another_place_for_the_environment(checkout: Checkout, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "else where"
+    checkout.run("--version", VERSO_VENV=str(elsewhere))
+    assert (elsewhere / "bin/python").exists()
+    assert not (checkout.root / ".venv").exists()
+
+
+def test_two_starts_at_once_install_once(checkout: Checkout) -> None:
+    env = {**checkout.env, "PIP_SECONDS": "1"}
+    starts = [subprocess.Popen([checkout.root / "packaging/run", "--version"], env=env,
+                               stderr=subprocess.PIPE, text=True) for _ in range(3)]
+    errors = [start.communicate(timeout=60)[1] for start in starts]
+    assert [start.returncode for start in starts] == [0, 0, 0]
+    calls = checkout.called()
+    assert len(installs(calls)) == 1
+    assert calls.count("python -P -m desktop --version") == 3
+    assert sum("Waiting for another" in error for error in errors) == 2
+
+
+def test_a_failed_installation_says_so_and_is_tried_again(checkout: Checkout) -> None:
+    failed = checkout.run("--version", PIP_STATUS="1")
+    assert failed.returncode == 1
+    assert "installation failed" in failed.stderr
+    assert not any("-m desktop" in call for call in checkout.called())
+    assert checkout.run("--version").returncode == 0
+    assert len(installs(checkout.called())) == 1
+
+
+def test_without_a_display_files_are_converted_in_the_terminal(checkout: Checkout) -> None:
+    checkout.libraries(False)  # which that does not need
+    result = checkout.run("a.pdf", "b.png")
+    assert result.returncode == 0
+    assert "no display" in result.stderr
+    assert checkout.called()[-1] == "python -P -m desktop convert a.pdf b.png -o ./verso-output"
+
+
+def test_without_display_and_files_it_explains_itself(checkout: Checkout) -> None:
+    result = checkout.run()
+    assert result.returncode == 2
+    assert "no display" in result.stderr
+    assert "FILE …" in result.stderr
+    assert not any("-m desktop" in call for call in checkout.called())
+
+
+@pytest.mark.parametrize("command", ["convert", "engines", "settings", "--help", "--version"])
+def test_commands_need_no_display(checkout: Checkout, command: str) -> None:
+    checkout.libraries(False)
+    result = checkout.run(command, "x")
+    assert result.returncode == 0
+    assert checkout.called()[-1] == f"python -P -m desktop {command} x"
+
+
+def test_missing_libraries_are_listed_once_with_the_line_to_type(checkout: Checkout) -> None:
+    checkout.libraries(False)
+    checkout.tool("fc-list", "#!/bin/sh\n")
+    checkout.tool("apt-get", '#!/bin/sh\necho "apt-get $*" >> "$CALLS"\n')
+    checkout.tool("apt-cache", "#!/bin/sh\nexit 100\n")
+    result = checkout.run(DISPLAY=":9")
+    assert result.returncode == 1
+    [line] = [x for x in result.stderr.splitlines() if "apt-get install" in x]
+    for package in ("libegl1", "libxcb-cursor0", "libnss3", "libasound2", "fonts-noto-cjk"):
+        assert f" {package}" in line
+    calls = checkout.called()
+    assert not any(call.startswith("apt-get") for call in calls), "it may not install"
+    assert not any("-m desktop" in call for call in calls)
+
+    checkout.libraries(True)
+    checkout.tool("fc-list", "#!/bin/sh\necho 'Noto Sans CJK'\n")
+    assert checkout.run(DISPLAY=":9").returncode == 0
+    checkout.libraries(False)  # remembered: not looked for again
+    assert checkout.run(DISPLAY=":9").returncode == 0
+
+
+@pytest.mark.parametrize("by", ["root", "sudo"])
+def test_missing_libraries_are_installed_where_that_is_allowed(
+    checkout: Checkout, by: str,
+) -> None:
+    checkout.libraries(False)
+    checkout.tool("apt-get", '#!/bin/sh\necho "apt-get $*" >> "$CALLS"\n')
+    # A release that renamed libasound2 and knows no libglib2.0-0t64.
+    checkout.tool("apt-cache", '#!/bin/sh\n[ "$2" = libasound2t64 ]\n')
+    if by == "root":
+        checkout.tool("id", "#!/bin/sh\necho 0\n")
+    else:
+        checkout.tool("sudo", '#!/bin/sh\n[ "$1" = -n ] && shift && exec "$@"\n')
+        checkout.tool("true", "#!/bin/sh\n")
+    result = checkout.run(DISPLAY=":9")
+    assert result.returncode == 0, result.stderr
+    calls = checkout.called()
+    [line] = [call for call in calls if "apt-get" in call and " install " in call]
+    assert " libasound2t64 " in f"{line} "
+    assert " libglib2.0-0 " in f"{line} "
+    assert calls[-1] == "python -P -m desktop"
+
+
+def test_an_installation_by_apt_that_fails_ends_with_the_line_to_type(checkout: Checkout) -> None:
+    checkout.libraries(False)
+    checkout.tool("id", "#!/bin/sh\necho 0\n")
+    checkout.tool("apt-get", "#!/bin/sh\nexit 100\n")
+    checkout.tool("apt-cache", "#!/bin/sh\nexit 100\n")
+    result = checkout.run(DISPLAY=":9")
+    assert result.returncode == 1
+    assert "sudo apt-get update && sudo apt-get install" in result.stderr
+
+
+def test_no_suitable_python_is_one_clear_message(checkout: Checkout) -> None:
+    checkout.tool("python3.11", "#!/bin/sh\nexit 1\n")
+    result = checkout.run("--version")
+    assert result.returncode == 1
+    assert "Python 3.11 or newer" in result.stderr
+    given = checkout.run("--version", VERSO_PYTHON="/no/python")
+    assert given.returncode == 1
+    assert "VERSO_PYTHON=/no/python" in given.stderr
+
+
+def test_a_python_without_venv_names_the_package(checkout: Checkout) -> None:
+    checkout.tool("apt-get", "#!/bin/sh\nexit 1\n")
+    checkout.tool("apt-cache", "#!/bin/sh\nexit 1\n")
+    result = checkout.run("--version", NO_VENV="1")
+    assert result.returncode == 1
+    assert "python3.11-venv" in result.stderr
+
+
+def test_the_test_script_installs_the_test_extra_and_needs_its_display(
+    checkout: Checkout,
+) -> None:
+    result = checkout.run(script="test")
+    assert installs(checkout.called())[0].endswith(f"--editable {checkout.root}[test]")
+    assert result.returncode == 1
+    assert "xvfb" in result.stderr
+
+
+def test_the_test_script_runs_every_check_and_fails_with_any(checkout: Checkout) -> None:
+    checkout.tool("python3.11", PYTHON.replace("esac", """\
+  "-m pytest"*) echo "display $DISPLAY" >> "$CALLS"; [ pytest != "$BROKEN" ] ;;
+esac"""))
+    checkout.run(script="test")
+    checkout.called()
+    checkout.tool("Xvfb", "#!/bin/sh\necho 77\nexec sleep 60\n")
+    for name in ("ruff", "mypy", "lint-imports"):
+        path = checkout.root / ".venv/bin" / name
+        path.write_text(f'#!/bin/sh\necho "{name} $*" >> "$CALLS"\n[ {name} != "$BROKEN" ]\n')
+        path.chmod(0o755)
+
+    good = checkout.run("-k", "name", script="test", BROKEN="")
+    assert good.returncode == 0, good.stdout + good.stderr
+    calls = checkout.called()
+    assert calls == ["ruff check .", "mypy", "lint-imports", "python -m pytest -k name",
+                     "display :77"]
+    for broken, name in [("ruff", "ruff"), ("mypy", "mypy"), ("lint-imports", "import layers"),
+                         ("pytest", "pytest")]:
+        bad = checkout.run("-k", "name", script="test", BROKEN=broken)
+        assert bad.returncode == 1
+        assert f"FAILED: {name} " in bad.stderr
+        assert len(checkout.called()) == 5, "the others run all the same"
+
+    assert checkout.run(script="test", BROKEN="").returncode == 0
+    calls = [call for call in checkout.called() if "pytest" in call]
+    assert calls == ["python -m pytest -p no:pytest-qt --without-qt",
+                     "python -m pytest tests/ui tests/e2e"]
+
+
+def test_ci_calls_the_test_script() -> None:
+    text = (ROOT / ".ci/run").read_text()
+    assert "packaging/test" in text
+    assert os.access(ROOT / ".ci/run", os.X_OK)
