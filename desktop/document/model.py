@@ -9,6 +9,9 @@ from desktop.protocol.messages import Box
 FURNITURE = frozenset({"header", "footer", "page_number"})
 """Labels of what repeats on every page; left out of the Markdown unless asked for."""
 
+NOISE = "noise"
+"""Label of lines that a program logged into the output; kept, but never in the Markdown."""
+
 CROPPED = frozenset({"image", "equation_image"})
 """Labels whose content is a crop of the page bitmap. ``equation_image`` is a formula that was
 found but not transcribed (built-in engine): shown as a crop, its raw text kept as fallback."""
