@@ -1,0 +1,273 @@
+"""The worker's asyncio loop: one engine, the pages that wait for it, those it reads.
+
+Runs on Python 3.10 with msgspec alone (and what the chosen engine needs).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import traceback
+from collections.abc import AsyncIterator
+from typing import Any, Dict, Optional, Set, Tuple
+
+from desktop.engines import registry
+from desktop.engines.base import Engine, EngineDied, Finish, Output
+from desktop.errors import VersoError
+from desktop.i18n import N_, _
+from desktop.protocol.messages import (
+    AnyCommand,
+    Bye,
+    CancelPage,
+    EngineFailed,
+    EngineLoading,
+    PageFinished,
+    PageStarted,
+    ProblemData,
+    RaisePage,
+    SetConcurrency,
+    Shutdown,
+    StartEngine,
+    SubmitPage,
+)
+from desktop.protocol.wire import check_version
+from desktop.worker.outbox import Outbox
+from desktop.worker.stream import PageStream
+
+_log = logging.getLogger(__name__)
+
+_TURN = 0.005
+"""Seconds an engine may yield without a pause before others get their turn."""
+
+CANCEL_GRACE = 2.0
+"""Seconds for pages to stop when the worker ends."""
+CLOSE_GRACE = 10.0
+"""Seconds for the engine to release what it holds; the application kills sooner if it must."""
+
+
+class EngineMissing(VersoError):
+    """What the engine is made of is not installed."""
+
+    code = "engine.missing"
+    message = N_("The engine “{title}” cannot start: {modules} is not installed.")
+    hint = N_("Install it into the Python environment that runs the engine, or choose another "
+              "engine.")
+
+
+class EngineCrashed(VersoError):
+    """An exception nobody foresaw, while the engine was loaded."""
+
+    code = "engine.crashed"
+    message = N_("The engine “{title}” could not be loaded.")
+    hint = N_("See the log (View › Log) for the cause, or choose another engine.")
+
+
+class PageCrashed(VersoError):
+    """An exception nobody foresaw, while a page was read."""
+
+    code = "engine.page"
+    message = N_("The engine failed on this page.")
+    hint = N_("Read the page again; if this repeats, please report it with the log (View › Log).")
+
+
+class Worker:
+    """Takes commands in the loop's thread (:meth:`take`), answers through the outbox."""
+
+    def __init__(self, outbox: Outbox) -> None:
+        """To be made inside the running loop."""
+        self._outbox = outbox
+        self._loop = asyncio.get_running_loop()
+        self._stop = asyncio.Event()
+        self._status = 0
+        self._load: Optional[asyncio.Task[None]] = None
+        self._engine: Optional[Engine] = None
+        self._capacity = 0
+        """0 until the engine is ready."""
+        self._wanted = 0
+        """What the application asked for; 0: the engine's own choice."""
+        self._waiting: Dict[str, Tuple[int, int, SubmitPage]] = {}
+        """Page id → (priority, turn, page): the smallest begins next."""
+        self._turn = 0
+        self._running: Dict[str, asyncio.Task[Finish]] = {}
+        self._cancelled: Set[str] = set()
+
+    async def run(self) -> int:
+        """Work until :class:`Shutdown`, :meth:`stop` or the engine's end; the exit status."""
+        await self._stop.wait()
+        tasks = [*self._running.values(), *([self._load] if self._load else [])]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=CANCEL_GRACE)
+        if self._engine is not None:
+            try:
+                await asyncio.wait_for(self._engine.close(), CLOSE_GRACE)
+            except Exception:  # noqa: BLE001 - it is logged, and the process ends anyway
+                _log.exception("the engine did not close in order")
+        self._outbox.send(Bye())
+        return self._status
+
+    def stop(self, status: int = 0) -> None:
+        """End in order."""
+        self._status = self._status or status
+        self._stop.set()
+
+    def fail(self, error: VersoError, *, fatal: bool) -> None:
+        """Say that there is no engine any more, and end."""
+        if not self._stop.is_set():
+            self._outbox.send(EngineFailed(_data(error), fatal))
+            self.stop(3)
+
+    def refuse(self, error: VersoError) -> None:
+        """The application sent what is no command: nothing after it can be trusted."""
+        self.fail(error, fatal=False)
+
+    def take(self, command: AnyCommand) -> None:
+        """Carry out COMMAND."""
+        if self._stop.is_set():
+            return
+        if isinstance(command, StartEngine):
+            self._load = self._loop.create_task(self._start(command))
+        elif isinstance(command, SubmitPage):
+            self._turn += 1
+            self._waiting[command.page_id] = (command.priority, self._turn, command)
+            self._fill()
+        elif isinstance(command, CancelPage):
+            self._cancel(command.page_id)
+        elif isinstance(command, RaisePage):
+            if command.page_id in self._waiting:
+                self._turn += 1
+                page = self._waiting[command.page_id][2]
+                self._waiting[command.page_id] = (-1, -self._turn, page)
+        elif isinstance(command, SetConcurrency):
+            self._set_concurrency(command.pages)
+        elif isinstance(command, Shutdown):
+            self.stop()
+
+    # --- the engine
+
+    async def _start(self, command: StartEngine) -> None:
+        title = command.engine
+        try:
+            check_version(command.version)
+            entry = registry.entry(command.engine)
+            title = _(entry.title)
+            missing = entry.missing()
+            if missing:
+                raise EngineMissing(title=title, modules=", ".join(missing))
+            self._engine = entry.create()
+            ready = await self._engine.start(command.settings, self._progress)
+        except EngineDied as error:
+            self.fail(error, fatal=False)
+        except VersoError as error:
+            self.fail(error, fatal=True)
+        except ImportError as error:
+            self.fail(EngineMissing(title=title, modules=error.name or str(error),
+                                    detail=traceback.format_exc()), fatal=True)
+        except (Exception, SystemExit):  # noqa: BLE001 - becomes a Problem at the boundary
+            _log.exception("loading the engine failed")
+            self.fail(EngineCrashed(title=title, detail=traceback.format_exc()), fatal=False)
+        else:
+            self._capacity = max(1, ready.capacity)
+            self._set_concurrency(self._wanted or int(command.settings.get("concurrency") or 0))
+            self._outbox.send(ready)
+            self._fill()
+
+    def _progress(self, step: str, fraction: float) -> None:
+        self._outbox.send(EngineLoading(step, fraction))
+
+    def _set_concurrency(self, pages: int) -> None:
+        self._wanted = pages
+        if self._engine is not None and self._capacity:
+            self._engine.set_concurrency(pages or self._capacity)
+        self._fill()
+
+    # --- pages
+
+    def _fill(self) -> None:
+        """Begin waiting pages while there is room."""
+        limit = (self._wanted or self._capacity) if self._capacity else 0
+        while self._waiting and len(self._running) < limit and not self._stop.is_set():
+            page_id = min(self._waiting, key=lambda key: self._waiting[key][:2])
+            if page_id in self._running:
+                break  # Submitted again while its cancelled reading has not ended yet.
+            self._begin(self._waiting.pop(page_id)[2])
+
+    def _begin(self, page: SubmitPage) -> None:
+        stream = PageStream(page.page_id, self._outbox.send, self._loop)
+        self._outbox.send(PageStarted(page.page_id))
+        task = self._loop.create_task(self._read(page, stream))
+        self._running[page.page_id] = task
+        task.add_done_callback(lambda task: self._ended(stream, task))
+
+    def _cancel(self, page_id: str) -> None:
+        if self._waiting.pop(page_id, None) is not None:
+            self._outbox.send(PageFinished(page_id, "cancelled"))
+        elif page_id in self._running:
+            self._cancelled.add(page_id)
+            self._running[page_id].cancel()
+
+    async def _read(self, page: SubmitPage, stream: PageStream) -> Finish:
+        assert self._engine is not None
+        outputs: AsyncIterator[Output] = self._engine.read(page)
+        turn = self._loop.time()
+        try:
+            async for output in outputs:
+                if isinstance(output, Finish):
+                    return output
+                stream.put(output)
+                await self._outbox.room()
+                # An engine that never waits would keep commands and other pages from their turn.
+                if self._loop.time() - turn > _TURN:
+                    await asyncio.sleep(0)
+                    turn = self._loop.time()
+                # In case the engine swallowed the cancellation.
+                if page.page_id in self._cancelled:
+                    raise asyncio.CancelledError
+            return Finish("length")  # It ended without saying how: taken as cut.
+        finally:
+            close: Any = getattr(outputs, "aclose", None)
+            if close is not None:
+                await close()
+
+    def _ended(self, stream: PageStream, task: asyncio.Task[Finish]) -> None:
+        del self._running[stream.page_id]
+        cancelled = stream.page_id in self._cancelled
+        self._cancelled.discard(stream.page_id)
+        stream.flush()
+        if self._stop.is_set() and not cancelled:
+            if not task.cancelled():
+                task.exception()  # Looked at, so that asyncio does not complain.
+            return
+        end = Finish("cancelled")
+        problem = None
+        if not task.cancelled():
+            error = task.exception()
+            if isinstance(error, EngineDied):
+                self.fail(error, fatal=False)
+                return
+            if error is None:
+                end = task.result()
+            elif not cancelled:
+                end = Finish("failed")
+                problem = _page_problem(error)
+        reason = end.reason
+        if reason == "complete" and stream.empty:
+            reason = "empty"
+        self._outbox.send(PageFinished(
+            stream.page_id, reason, problem, seconds=stream.seconds,
+            first_text=stream.first_text, prompt_tokens=end.prompt_tokens,
+            output_tokens=end.output_tokens or stream.tokens))
+        self._fill()
+
+
+def _page_problem(error: BaseException) -> ProblemData:
+    if isinstance(error, VersoError):
+        return _data(error)
+    detail = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    _log.error("reading a page failed\n%s", detail)
+    return _data(PageCrashed(detail=detail))
+
+
+def _data(error: VersoError) -> ProblemData:
+    return ProblemData(*error.problem())
