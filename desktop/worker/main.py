@@ -18,6 +18,7 @@ import os
 import platform
 import signal
 import threading
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from types import FrameType
 from typing import Any, Optional, Sequence
