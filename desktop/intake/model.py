@@ -58,6 +58,8 @@ class RenderedPage(msgspec.Struct, frozen=True):
     """Nothing to read on it: even paper, specks and shadows aside."""
     lowered: bool = False
     """Drawn below the resolution asked for, because of the pixel cap."""
+    damaged: bool = False
+    """The image file is cut off: this is what there is of it."""
 
     def delete(self) -> None:
         """Remove its files."""

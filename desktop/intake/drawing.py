@@ -1,0 +1,112 @@
+"""What a drawing process does with a request. Single-threaded."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import OrderedDict
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from desktop.intake import blank, limits, wire, words
+from desktop.intake.bitmap import Bitmap
+from desktop.intake.detect import Detected, detect, opened
+from desktop.intake.errors import IntakeError, NoPages, NoSuchPage
+from desktop.intake.images import ImageSource
+from desktop.intake.model import Kind
+from desktop.intake.paged import PagedFile
+
+_HELD = 4
+"""Documents kept open, so that a book is not opened anew for every page."""
+
+_Key = tuple[bytes, int, int, str | None]
+
+
+class Source(Protocol):
+    """An opened file."""
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether a password was needed."""
+
+    @property
+    def pages(self) -> int:
+        """How many there are."""
+
+    def draw(self, request: wire.DrawPage) -> Bitmap:
+        """A page, upright, at most ``max_pixels`` large; not yet turned by ``clockwise``."""
+
+    def relax(self) -> None:
+        """Give back what was only needed for the last page."""
+
+    def close(self) -> None:
+        """Release the file."""
+
+
+class Drawing:
+    """Files that are open, and what is done with them."""
+
+    def __init__(self, memory_mb: int) -> None:
+        self._memory_mb = memory_mb
+        self._open: OrderedDict[_Key, Source] = OrderedDict()
+
+    def open(self, request: wire.OpenFile) -> wire.Opened:
+        """Examine a file; raises what ``Rasterizer.open`` raises."""
+        found = detect(Path(os.fsdecode(request.path)))
+        source = self._source(request.path, request.password, found)
+        if source.pages < 1:
+            self.forget()
+            raise NoPages
+        return wire.Opened(found.kind, source.pages, _sha256(request.path), source.encrypted)
+
+    def draw(self, request: wire.DrawPage) -> wire.Drawn:
+        """Draw a page into its files."""
+        source = self._source(request.path, request.password)
+        if not 1 <= request.number <= source.pages:
+            raise NoSuchPage(number=request.number, pages=source.pages)
+        upright = source.draw(request)
+        own = upright.words
+        is_blank = not (own and own.words and own.hidden < 1.0) and blank.is_blank(upright)
+        bitmap = upright.turned(request.clockwise)
+        bitmap.write(request.image)
+        kept = bool(own and own.words and request.words)
+        if own and kept:
+            path = Path(os.fsdecode(request.words))
+            words.save(own, path)
+        drawn = wire.Drawn(bitmap.width, bitmap.height, bitmap.dpi, kept, is_blank,
+                           bitmap.lowered, bitmap.damaged)
+        del upright, bitmap, own
+        source.relax()
+        return msgspec.structs.replace(drawn, memory_mb=limits.resident_mb())
+
+    def forget(self) -> None:
+        """Close every file."""
+        while self._open:
+            self._open.popitem()[1].close()
+
+    def _source(self, path: bytes, password: str | None, found: Detected | None = None) -> Source:
+        with opened(Path(os.fsdecode(path))) as file:
+            status = os.fstat(file.fileno())
+        key = (path, status.st_size, status.st_mtime_ns, password)
+        source = self._open.get(key)
+        if source is None:
+            found = found or detect(Path(os.fsdecode(path)))
+            if found.kind is Kind.IMAGE:
+                source = ImageSource(path, self._memory_mb)
+            else:
+                source = PagedFile(path, found.format, password)
+            self._open[key] = source
+            while len(self._open) > _HELD:
+                self._open.popitem(last=False)[1].close()
+        self._open.move_to_end(key)
+        return source
+
+
+def _sha256(path: bytes) -> str:
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise IntakeError(detail=str(error)) from error
