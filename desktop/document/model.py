@@ -12,7 +12,7 @@ FURNITURE = frozenset({"header", "footer", "page_number"})
 NOISE = "noise"
 """Label of lines that a program logged into the output; kept, but never in the Markdown."""
 
-CROPPED = frozenset({"image", "equation_image"})
+CROPPED = frozenset({"image", "figure", "chart", "equation_image"})
 """Labels whose content is a crop of the page bitmap. ``equation_image`` is a formula that was
 found but not transcribed (built-in engine): shown as a crop, its raw text kept as fallback."""
 
