@@ -7,113 +7,230 @@ called on the session's thread with lists of events and must return quickly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
+from typing import Any, TypeVar
 
 from desktop.intake.model import RenderedPage
-from desktop.jobs.events import DocumentResult, PageResult, SessionEvent
+from desktop.jobs.core import Core
+from desktop.jobs.errors import SessionClosed
+from desktop.jobs.events import DocumentResult, EngineView, PageResult, SessionEvent
+from desktop.jobs.journal import Journal
 from desktop.settings import Values
 
 Listener = Callable[[Sequence[SessionEvent]], None]
+T = TypeVar("T")
 
 
 class Session:
     """Documents in, Markdown out, nothing lost in between."""
 
     def __init__(self, journal: Path, cache: Path, values: Values,
-                 *, interpreter: str | None = None) -> None:
+                 *, interpreter: str | None = None,
+                 engine_args: Mapping[str, str] | None = None, resume: bool = True) -> None:
         """Open (or create) the journal; nothing runs until :meth:`start`.
 
-        The engine is loaded when the first page needs it or by :meth:`warm_up`.
+        The engine is loaded when the first page needs it or by :meth:`warm_up`; ENGINE_ARGS
+        reach it unchanged beside the settings. With RESUME False the documents of earlier runs
+        are set aside, with all that was read of them, until they are added again. Raises
+        JournalBusy, JournalTooNew, JournalUnusable (``desktop.jobs.errors``).
         """
-        raise NotImplementedError
+        self._values = values
+        self._lock = threading.Condition()
+        self._calls = 0
+        self._settled = True
+        self._closed = False
+        opened = Journal(journal)
+        started: Future[Core] = Future()
+
+        def create() -> Core:
+            return Core(opened, cache, values, interpreter=interpreter,
+                        engine_args=engine_args or {}, resume=resume,
+                        settled=lambda: self._set_settled(True),
+                        unsettled=lambda: self._set_settled(False))
+
+        self._thread = threading.Thread(target=_run_loop, args=(create, started),
+                                        name="session", daemon=True)
+        self._thread.start()
+        try:
+            self._core = started.result()
+        except BaseException:
+            opened.close()
+            raise
 
     # --- listening
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call LISTENER with every batch of events from now on; the first batch describes
         everything there is. Returns the function that ends it."""
-        raise NotImplementedError
+        self._send(lambda: self._core.subscribe(listener))
+        return lambda: self._send(lambda: self._core.outbox.unsubscribe(listener))
 
     # --- the queue
-    def add(self, paths: Sequence[Path], *, page_range: str = "") -> Future[list[int]]:
-        """Queue files and folders (walked); the ids of the documents, in order."""
-        raise NotImplementedError
+    def add(self, paths: Sequence[Path], *, page_range: str = "", skip: Sequence[Path] = (),
+            redo_outdated: bool = False) -> Future[list[int]]:
+        """Queue files and folders (walked, without the folders SKIP); the ids of the documents,
+        in order. Raises BadPageRange, NoDocuments.
+
+        A file that is in the queue already keeps its document and what was read of it. With
+        REDO_OUTDATED its pages that failed, or that were read with other settings, are read
+        again, and what an earlier version of the file gave is dropped.
+        """
+        return self._ask(lambda: self._core.add(list(paths), page_range, list(skip),
+                                                redo_outdated))
 
     def remove(self, document_ids: Sequence[int]) -> None:
         """Take documents out of the queue with their results (the files stay untouched)."""
-        raise NotImplementedError
+        self._ask(lambda: self._core.remove(list(document_ids)))
 
     def unlock(self, document_id: int, password: str) -> Future[bool]:
         """Try PASSWORD on an encrypted document; kept in memory only."""
-        raise NotImplementedError
+        return self._ask(lambda: self._core.documents.unlock(document_id, password))
 
     def set_page_range(self, document_id: int, page_range: str) -> Future[None]:
         """Change which pages are read ("1-3,7"; "" is all); raises BadPageRange."""
-        raise NotImplementedError
+        return self._ask(lambda: self._core.set_page_range(document_id, page_range))
 
     # --- running
     def start(self) -> None:
         """Read the waiting pages, now and as they come."""
-        raise NotImplementedError
+        self._send(self._core.start)
 
     def pause(self) -> None:
         """Begin no further page; those in flight end."""
-        raise NotImplementedError
+        self._ask(self._core.pause)
 
     def stop(self) -> None:
         """Pause and cancel the pages in flight; they wait again."""
-        raise NotImplementedError
+        self._ask(self._core.stop)
 
     def retry_failed(self) -> int:
-        """Queue every suspicious page again; how many."""
-        raise NotImplementedError
+        """Queue every suspicious page again, and open unreadable files again; how many."""
+        return self._ask(self._core.retry_failed).result()
 
     def rerun(self, page_ids: Sequence[str]) -> None:
         """Read these pages again, whatever their state."""
-        raise NotImplementedError
+        self._ask(lambda: self._core.rerun(list(page_ids)))
 
     def look_at(self, page_id: str | None) -> None:
         """The page a person looks at: it goes first."""
-        raise NotImplementedError
+        self._send(lambda: self._core.look_at(page_id))
 
     def warm_up(self) -> None:
         """Load the chosen engine before a page needs it."""
-        raise NotImplementedError
+        self._send(self._core.warm_up)
 
     # --- settings
     @property
     def values(self) -> Values:
         """The values in force."""
-        raise NotImplementedError
+        return self._values
 
     def set_values(self, values: Values) -> None:
         """Use VALUES from now on; a change that needs it restarts the engine between pages."""
-        raise NotImplementedError
+        self._values = values
+        self._ask(lambda: self._core.set_values(values))
+
+    @property
+    def engine(self) -> EngineView:
+        """The engine as it is now."""
+        return self._core.engine.view
 
     # --- results
     def page_result(self, page_id: str) -> Future[PageResult]:
         """Everything there is of a page, also while it streams."""
-        raise NotImplementedError
+        return self._ask(lambda: self._core.page_result(page_id))
 
     def document_result(self, document_id: int) -> Future[DocumentResult]:
         """Everything there is of a document, for an export."""
-        raise NotImplementedError
+        return self._ask(lambda: self._core.document_result(document_id))
 
     def bitmap(self, page_id: str) -> Future[RenderedPage]:
         """The upright bitmap that engine and canvas share, drawn again if need be. The caller
         deletes it."""
-        raise NotImplementedError
+        return self._ask(lambda: self._core.bitmap(page_id))
 
     def thumbnail(self, page_id: str, side: int) -> Future[RenderedPage]:
         """A small bitmap, SIDE pixels long; drawn when nothing more urgent waits."""
-        raise NotImplementedError
+        return self._ask(lambda: self._core.thumbnail(page_id, side))
 
     # --- the end
     def wait(self, timeout: float | None = None) -> bool:
-        """Block until nothing is left to do (command line); False when TIMEOUT s ran out."""
-        raise NotImplementedError
+        """Block until nothing is left to do (command line); False when TIMEOUT s ran out.
+
+        Nothing is left when all pages that can be read are, when it is paused and no page is in
+        flight, or when the engine has failed for good (see :attr:`engine`).
+        """
+        with self._lock:
+            return self._lock.wait_for(lambda: self._settled and not self._calls, timeout)
 
     def close(self) -> None:
-        """End engine and helpers in order; the journal holds everything for the next start."""
-        raise NotImplementedError
+        """End engine and helpers in order; the journal holds everything for the next start.
+
+        Blocks until all processes are gone; not to be called by a listener.
+        """
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        loop = self._core.loop
+        asyncio.run_coroutine_threadsafe(self._core.close(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        self._thread.join()
+
+    # --- inside
+    def _set_settled(self, settled: bool) -> None:
+        with self._lock:
+            self._settled = settled
+            self._lock.notify_all()
+
+    def _send(self, call: Callable[[], None]) -> None:
+        """Run CALL on the session's thread, its answer does not matter."""
+        async def run() -> None:
+            call()
+
+        with contextlib.suppress(SessionClosed):
+            self._ask(run)
+
+    def _ask(self, call: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
+        """Run CALL on the session's thread."""
+        async def run() -> T:
+            try:
+                return await call()
+            finally:
+                # Whoever waits must not wake between this call and what it gives to do.
+                self._core.wake()
+                self._core.loop.call_soon(self._core.loop.call_soon, self._answered)
+
+        with self._lock:
+            if self._closed:
+                raise SessionClosed()
+            self._calls += 1
+        return asyncio.run_coroutine_threadsafe(run(), self._core.loop)
+
+    def _answered(self) -> None:
+        with self._lock:
+            self._calls -= 1
+            self._lock.notify_all()
+
+
+def _run_loop(create: Callable[[], Core], started: Future[Core]) -> None:
+    """The session's thread."""
+    loop = asyncio.new_event_loop()
+
+    async def begin() -> None:
+        try:
+            started.set_result(create())
+        except BaseException as error:  # noqa: BLE001 - raised again by whoever waits
+            started.set_exception(error)
+            loop.stop()
+
+    beginning = loop.create_task(begin())
+    try:
+        loop.run_forever()
+    finally:
+        del beginning
+        loop.close()

@@ -1,0 +1,196 @@
+"""The engine as the session sees it: loaded when needed, restarted between pages."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Protocol
+
+from desktop.client.client import ClientEvent, EngineClient, WorkerDied
+from desktop.errors import Problem
+from desktop.jobs.events import EngineState, EngineView
+from desktop.protocol.messages import (
+    EngineFailed,
+    EngineLoading,
+    EngineReady,
+    LogLine,
+    ProblemData,
+    SubmitPage,
+)
+from desktop.settings import SETTINGS, Applies, Values
+
+log = logging.getLogger(__name__)
+
+
+class EngineOwner(Protocol):
+    """Who hears of the engine; called on the session's loop."""
+
+    def engine_changed(self, view: EngineView) -> None:
+        """The state of the engine is another."""
+
+    def engine_log(self, line: LogLine) -> None:
+        """A line for the log."""
+
+    def worker_died(self, event: WorkerDied) -> None:
+        """The pages of the event are to be done again."""
+
+    def page_event(self, event: object) -> None:
+        """Anything about a page."""
+
+
+class EngineLink:
+    """One client, used on the session's loop only."""
+
+    def __init__(self, owner: EngineOwner, deliver: Callable[[Callable[[], None]], None],
+                 values: Values, extra: Mapping[str, str], interpreter: str | None) -> None:
+        """DELIVER runs a function on the session's loop, from any thread."""
+        self._owner = owner
+        self._deliver = deliver
+        self._values = values
+        self._extra = dict(extra)
+        self._interpreter = interpreter
+        self._client: EngineClient | None = None
+        self._started_with: Values | None = None
+        self.view = EngineView(values["engine"], EngineState.OFF)
+
+    @property
+    def ready(self) -> bool:
+        """Whether pages can be handed over."""
+        return self.view.state is EngineState.READY
+
+    @property
+    def failed(self) -> bool:
+        """Whether it is down for good (until settings change or a person starts again)."""
+        return self.view.state is EngineState.FAILED
+
+    @property
+    def outdated(self) -> bool:
+        """Whether it runs with settings that only a restart can change."""
+        return self._started_with is not None and needs_restart(self._started_with, self._values)
+
+    @property
+    def capacity(self) -> int:
+        """Pages it reads at once; 1 while that is not known."""
+        chosen = int(self._values["concurrency"])
+        return chosen or (self.view.ready.capacity if self.view.ready else 1)
+
+    @property
+    def model(self) -> str:
+        """What it reads with, as it says itself."""
+        return self.view.ready.model if self.view.ready else ""
+
+    def settings(self) -> dict[str, object]:
+        """What goes along with a page."""
+        return {**self._values.as_dict(), **self._extra}
+
+    def set_values(self, values: Values) -> None:
+        """Use VALUES; a restart that they need is due (see ``outdated``), not done."""
+        before, self._values = self._values, values
+        if self._client is not None and before["concurrency"] != values["concurrency"]:
+            self._client.set_concurrency(values["concurrency"])
+        if self.view.state is EngineState.FAILED and self.outdated:
+            # It failed with the old ones: the next page may try with the new ones.
+            self._started_with = None
+            self._show(EngineView(values["engine"], EngineState.OFF))
+        elif self._started_with is None and self.view.name != values["engine"]:
+            self._show(EngineView(values["engine"], EngineState.OFF))
+
+    def ensure(self) -> None:
+        """Start it unless it runs or has failed."""
+        if self.view.state is EngineState.OFF:
+            self._start()
+
+    def restart(self) -> None:
+        """Start it anew with the settings in force; no page may be with it."""
+        self._start()
+
+    def forget_failure(self) -> None:
+        """A person wants another try."""
+        if self.failed:
+            self._show(EngineView(self._values["engine"], EngineState.OFF))
+
+    def submit(self, page: SubmitPage) -> None:
+        """Hand over a page."""
+        assert self._client is not None
+        self._client.submit(page)
+
+    def cancel(self, wire_id: str) -> None:
+        """Stop a page, wherever it is."""
+        if self._client is not None:
+            self._client.cancel(wire_id)
+
+    def raise_page(self, wire_id: str) -> None:
+        """A page that was handed over is wanted first."""
+        if self._client is not None:
+            self._client.raise_page(wire_id)
+
+    def close(self) -> None:
+        """End the worker; blocks."""
+        if self._client is not None:
+            self._client.close()
+
+    # --- inside
+    def _start(self) -> None:
+        if self._client is None:
+            self._client = EngineClient(self._arrived, interpreter=self._interpreter)
+        self._started_with = self._values
+        self._show(EngineView(self._values["engine"], EngineState.LOADING))
+        self._client.set_concurrency(self._values["concurrency"])
+        self._client.start(self._values["engine"], self.settings())
+
+    def _arrived(self, event: ClientEvent) -> None:
+        self._deliver(lambda: self._handle(event))
+
+    def _handle(self, event: ClientEvent) -> None:
+        match event:
+            case EngineLoading(step, fraction):
+                if self.view.state in (EngineState.LOADING, EngineState.RESTARTING):
+                    self._show(EngineView(self.view.name, EngineState.LOADING, step, fraction))
+            case EngineReady():
+                self._show(EngineView(event.engine, EngineState.READY, ready=event))
+            case EngineFailed(problem, fatal):
+                if fatal:
+                    self._show(EngineView(self.view.name, EngineState.FAILED,
+                                          problem=problem_from(problem)))
+                else:
+                    self._show(replace(self.view, problem=problem_from(problem)))
+            case WorkerDied(problem, _, None):
+                self._show(EngineView(self.view.name, EngineState.FAILED,
+                                      problem=self._cause(problem)))
+                self._owner.worker_died(event)
+            case WorkerDied(problem, _, pause):
+                self._show(EngineView(self.view.name, EngineState.RESTARTING, problem=problem,
+                                      retry_in=pause or 0.0))
+                self._owner.worker_died(event)
+            case LogLine():
+                self._owner.engine_log(event)
+            case _:
+                self._owner.page_event(event)
+
+    def _cause(self, problem: Problem) -> Problem:
+        """What the engine said before its worker ended tells more than that it ended."""
+        return self.view.problem or problem
+
+    def _show(self, view: EngineView) -> None:
+        self.view = view
+        self._owner.engine_changed(view)
+
+
+def needs_restart(before: Values, after: Values) -> bool:
+    """Whether an engine started with BEFORE must be started again for AFTER."""
+    if before["engine"] != after["engine"]:
+        return True
+    engine = str(after["engine"])
+    return any(before[s.key] != after[s.key] for s in SETTINGS
+               if s.applies is Applies.ENGINE_RESTART and s.applies_to(engine)
+               and s.key not in INTAKE_ONLY)
+
+
+INTAKE_ONLY = frozenset({"page_memory"})
+"""Settings that a restart makes effective, but of the drawing processes."""
+
+
+def problem_from(data: ProblemData) -> Problem:
+    """A problem as it crossed the wire."""
+    return Problem(data.code, data.message, data.hint, data.detail)

@@ -1,0 +1,165 @@
+"""A page on its way: drawn, handed to the engine, read, saved."""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+from collections.abc import Sequence
+from dataclasses import replace
+
+from desktop.document.model import Block
+from desktop.document.parser import StreamParser, parse
+from desktop.errors import Problem, VersoError
+from desktop.intake.model import RenderedPage
+from desktop.jobs import errors
+from desktop.jobs.events import PageResult, PageState, PageView
+from desktop.jobs.figures import Figures
+from desktop.jobs.records import Outcome, PageRow, ResultRow
+from desktop.jobs.scheduler import Candidate
+from desktop.protocol.messages import PageFinished, Region
+from desktop.settings import Values
+
+MAX_RAW = 2_000_000
+"""Characters of output after which a page is stopped: no real page has as many."""
+
+
+class Phase(enum.IntEnum):
+    """How far the page is, in order."""
+
+    DRAWING = 1
+    DRAWN = 2
+    SUBMITTED = 3
+    STREAMING = 4
+    SAVING = 5
+
+
+_STATES = {Phase.DRAWING: PageState.RENDERING, Phase.DRAWN: PageState.READY,
+           Phase.SUBMITTED: PageState.READY, Phase.STREAMING: PageState.STREAMING,
+           Phase.SAVING: PageState.STREAMING}
+
+
+class PageRun:
+    """One attempt to read one page; lives while the page is in the window."""
+
+    def __init__(self, row: PageRow, values: Values, fingerprint: str) -> None:
+        self.key = row.key
+        self.id = row.key.id
+        self.row = row
+        self.values = values
+        self.fingerprint = fingerprint
+        self.deaths = row.deaths
+        self.phase = Phase.DRAWING
+        self.task: asyncio.Task[None] | None = None
+        loop = asyncio.get_running_loop()
+        self.drawn: asyncio.Future[RenderedPage] = loop.create_future()
+        self.ended: asyncio.Future[PageFinished | None] = loop.create_future()
+        """The engine's last word; None: its worker died."""
+        self.rendered: RenderedPage | None = None
+        self.begin()
+
+    def begin(self) -> None:
+        """Nothing has come of the page yet."""
+        self.parser = StreamParser()
+        self.raw: list[str] = []
+        self.length = 0
+        self.regions: tuple[Region, ...] = ()
+        self.confidences: dict[int, float] = {}
+        self.rotation = 0
+        self.overflowed = False
+        if self.ended.done():
+            self.ended = asyncio.get_running_loop().create_future()
+
+    @property
+    def candidate(self) -> Candidate:
+        """For the scheduler."""
+        return Candidate(self.key, self.deaths)
+
+    @property
+    def with_engine(self) -> bool:
+        """Whether the engine has it."""
+        return self.phase in (Phase.SUBMITTED, Phase.STREAMING)
+
+    def block(self, index: int) -> Block:
+        """The block as it is now."""
+        block = self.parser.blocks[index]
+        confidence = self.confidences.get(index)
+        return block if confidence is None else replace(block, confidence=confidence)
+
+    def blocks(self) -> tuple[Block, ...]:
+        """All blocks as they are now."""
+        return tuple(self.block(index) for index in range(len(self.parser.blocks)))
+
+    def feed(self, text: str) -> Sequence[int]:
+        """Take the next piece of output; the blocks that changed."""
+        self.raw.append(text)
+        self.length += len(text)
+        return self.parser.feed(text)
+
+    def size(self) -> tuple[int, int]:
+        """Width and height of the upright page in pixels; 0 while it is not drawn."""
+        if self.rendered is None:
+            return 0, 0
+        width, height = self.rendered.width, self.rendered.height
+        return (height, width) if self.rotation in (90, 270) else (width, height)
+
+    def view(self) -> PageView:
+        """As front ends see it."""
+        width, height = self.size()
+        view = self.row.view(_STATES[self.phase], width=width, height=height,
+                             rotation=self.rotation)
+        return replace(view, blocks=len(self.parser.blocks), tables=tables(self.parser.blocks))
+
+    def result(self) -> PageResult:
+        """What there is of it by now."""
+        return PageResult(self.view(), self.blocks(), "".join(self.raw), self.regions)
+
+    def outcome(self, event: PageFinished, engine: str, model: str) -> Outcome:
+        """How it ended, without crops."""
+        state = page_state(event.finish)
+        if self.overflowed:
+            state = PageState.LENGTH
+        width, height = self.size()
+        problem = None
+        if event.problem is not None:
+            problem = Problem(event.problem.code, event.problem.message, event.problem.hint,
+                              event.problem.detail)
+        return Outcome(
+            state, problem or verdict(state), "".join(self.raw), self.regions, self.confidences,
+            (), event.seconds, event.first_text, event.prompt_tokens, event.output_tokens,
+            len(self.parser.blocks), tables(self.parser.blocks), width, height, self.rotation,
+            self.fingerprint, engine, model)
+
+
+def page_state(finish: str) -> PageState:
+    """The final state that a finish reason of the protocol means."""
+    try:
+        state = PageState(finish)
+    except ValueError:
+        return PageState.FAILED
+    return state if state.final else PageState.FAILED
+
+
+def verdict(state: PageState) -> Problem | None:
+    """What is wrong with a page that ended so, in words; None when nothing is."""
+    kinds: dict[PageState, type[VersoError]] = {
+        PageState.LENGTH: errors.PageCutOff, PageState.LOOP: errors.PageLooped,
+        PageState.EMPTY: errors.PageEmpty, PageState.FAILED: errors.PageFailed}
+    return kinds[state]().problem() if state in kinds else None
+
+
+def tables(blocks: Sequence[Block]) -> int:
+    """How many of BLOCKS are tables."""
+    return sum(block.label == "table" for block in blocks)
+
+
+def stored_result(row: PageRow, result: ResultRow, figures: Figures) -> PageResult:
+    """What the journal has of a page, edits applied."""
+    blocks = []
+    for block in parse(result.raw):
+        if block.index in result.confidences:
+            block = replace(block, confidence=result.confidences[block.index])
+        if block.index in result.edits:
+            block = replace(block, markdown=result.edits[block.index], edited=True)
+        blocks.append(block)
+    crops = {f"b{index + 1}": str(figures.path(row.key, index)) for index in result.crops}
+    return PageResult(row.view(), tuple(blocks), result.raw, result.regions, crops)
