@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 from pathlib import Path
-from types import ModuleType
 
 import pymupdf
 import pytest
 
-from tests.support.data import ROOT
-
-
-def script(path: str) -> ModuleType:
-    """The module of a script outside any package."""
-    spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+from tests.support.scripts import load
 
 
 def words(pdf: Path) -> list[list[str]]:
@@ -32,7 +20,7 @@ def words(pdf: Path) -> list[list[str]]:
 def test_the_sample_is_what_its_script_makes(
     tmp_path: Path, sample_pdf: Path, samples: Path,
 ) -> None:
-    script("packaging/make_sample.py").make(tmp_path / "a.pdf", tmp_path / "a.json")
+    load("packaging/make_sample.py").make(tmp_path / "a.pdf", tmp_path / "a.json")
     assert words(tmp_path / "a.pdf") == words(sample_pdf)
     assert (tmp_path / "a.json").read_text() == (samples / "sample_expected.json").read_text()
 
@@ -64,5 +52,5 @@ def test_every_test_document_is_described_and_small(samples: Path) -> None:
 def test_test_documents_are_what_their_script_makes(
     tmp_path: Path, samples: Path, name: str,
 ) -> None:
-    script("tests/samples/make_samples.py").documents(tmp_path)
+    load("tests/samples/make_samples.py").documents(tmp_path)
     assert words(tmp_path / name) == words(samples / name)
