@@ -1,0 +1,345 @@
+"""Lines and model regions → blocks: paragraphs, headings, tables, figures, furniture.
+
+Works on geometry alone, so that boxes are known before any line is recognised; what the text
+adds (list items, captions by their first word, page numbers) is done by ``refine``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from desktop.engines.embedded.layout import Found
+from desktop.engines.embedded.model import (
+    BOLD,
+    Block,
+    Box,
+    Line,
+    area,
+    inside,
+    overlap,
+    shared,
+    union,
+)
+from desktop.engines.embedded.order import reading_order
+
+LABELS = {
+    "text": "text", "title": "sub_title", "figure": "image", "figure_caption": "image_caption",
+    "table": "table", "table_caption": "table_caption", "header": "header", "footer": "footer",
+    "reference": "text", "equation": "equation_image",
+}
+"""Classes of the layout model → labels of grounded Markdown."""
+
+_CLAIMING = ("table", "figure", "equation")
+_MARGIN = 0.09
+"""Share of the page's height in which headers and footers stand."""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What is known of a page before its lines are grouped."""
+
+    width: float
+    height: float
+    regions: Sequence[Found]
+    rules: Sequence[Box] = ()
+    images: Sequence[Box] = ()
+
+
+def build(lines: Sequence[Line], sheet: Sheet) -> list[Block]:
+    """All blocks of a page in reading order."""
+    regions = _tidied(sheet.regions, lines)
+    body = body_size(lines)
+    blocks, free = _claimed(lines, regions, sheet)
+    blocks += _pictures(sheet, blocks, free)
+    paragraphs = [_labelled(group, regions, body, sheet) for group in _groups(free, regions)]
+    blocks += paragraphs
+    _furniture(blocks, sheet, body)
+    return in_order(blocks)
+
+
+def body_size(lines: Sequence[Line]) -> float:
+    """The size in which most of the text is set; 0 without lines."""
+    if not lines:
+        return 0.0
+    sizes = np.array([line.size for line in lines])
+    weights = np.array([max(1.0, (line.box[2] - line.box[0]) / max(line.size, 1.0))
+                        for line in lines])
+    order = np.argsort(sizes)
+    running = np.cumsum(weights[order])
+    return float(sizes[order][int(np.searchsorted(running, running[-1] / 2))])
+
+
+def in_order(blocks: list[Block]) -> list[Block]:
+    """BLOCKS in reading order: headers first, footers last, captions beside what they name."""
+    top = [b for b in blocks if b.label == "header"]
+    bottom = [b for b in blocks if b.label in ("footer", "page_number")]
+    rest = [b for b in blocks if b.label not in ("header", "footer", "page_number")]
+    vertical = [b for b in rest if b.lines and all(line.vertical for line in b.lines)]
+    rightwards = len(vertical) > 0.6 * len(rest)
+    main = [rest[i] for i in reading_order([b.box for b in rest], rightwards)]
+    top.sort(key=lambda b: (b.box[1], b.box[0]))
+    bottom.sort(key=lambda b: (b.box[1], b.box[0]))
+    return top + _with_captions(main) + bottom
+
+
+def _with_captions(blocks: list[Block]) -> list[Block]:
+    """Captions moved next to the nearest table or figure that shares their column."""
+    ordered = list(blocks)
+    for caption in [b for b in blocks if b.label in ("table_caption", "image_caption")]:
+        wanted = "table" if caption.label == "table_caption" else "image"
+        partners = [b for b in ordered if b.label == wanted
+                    and overlap(b.box[0], b.box[2], caption.box[0], caption.box[2]) > 0]
+        if not partners:
+            continue
+        partner = min(partners, key=lambda b: -overlap(b.box[1], b.box[3], caption.box[1],
+                                                       caption.box[3]))
+        gap = -overlap(partner.box[1], partner.box[3], caption.box[1], caption.box[3])
+        if gap > 3 * max(line.size for line in caption.lines):
+            continue
+        ordered.remove(caption)
+        at = ordered.index(partner)
+        ordered.insert(at if caption.box[1] < partner.box[1] else at + 1, caption)
+    return ordered
+
+
+def _tidied(found: Sequence[Found], lines: Sequence[Line]) -> list[Found]:
+    """Regions that hold together: of two that cover the same place the better one stays."""
+    kept: list[Found] = []
+    for region in sorted(found, key=lambda r: -r.score):
+        double = False
+        for other in kept:
+            common = shared(region.box, other.box)
+            if common > 0.7 * min(area(region.box), area(other.box)) and (
+                    other.label in _CLAIMING or region.label in _CLAIMING
+                    or common > 0.7 * max(area(region.box), area(other.box))):
+                double = True
+        if not double:
+            kept.append(region)
+    return kept
+
+
+def _claimed(lines: Sequence[Line], regions: list[Found],
+             sheet: Sheet) -> tuple[list[Block], list[Line]]:
+    """Tables, figures and formulas with the lines in them, and the lines that are left."""
+    blocks: list[Block] = []
+    free = list(lines)
+    for region in regions:
+        if region.label not in _CLAIMING:
+            continue
+        within = [line for line in free if inside(line.box, region.box) > 0.6]
+        if region.label == "table":
+            if not tabular(within):
+                continue
+            box = union([region.box, *(line.box for line in within)])
+            block = Block("table", box, within)
+            block.rules = [rule for rule in sheet.rules if _touches(rule, box)]
+        elif region.label == "equation":
+            if not within:
+                continue
+            block = Block("equation_image", region.box, within)
+        else:
+            if _running_text(within, region.box):
+                continue
+            block = Block("image", region.box)
+        blocks.append(block)
+        taken = set(map(id, within))
+        free = [line for line in free if id(line) not in taken]
+    return blocks, free
+
+
+def _touches(rule: Box, box: Box) -> bool:
+    x, y = (rule[0] + rule[2]) / 2, (rule[1] + rule[3]) / 2
+    return box[0] - 8 <= x <= box[2] + 8 and box[1] - 12 <= y <= box[3] + 12
+
+
+def tabular(lines: Sequence[Line]) -> bool:
+    """Whether LINES stand in at least two rows, two of which have several pieces."""
+    found = rows(lines)
+    return len(found) >= 2 and sum(len(row) > 1 for row in found) >= 2
+
+
+def rows(lines: Sequence[Line]) -> list[list[Line]]:
+    """LINES that share a baseline, from top to bottom, each row from left to right."""
+    found: list[list[Line]] = []
+    for line in sorted(lines, key=lambda item: item.box[1] + item.box[3]):
+        middle = (line.box[1] + line.box[3]) / 2
+        for row in found[-2:]:
+            last = row[-1].box
+            if overlap(last[1], last[3], line.box[1], line.box[3]) > 0.5 * min(
+                    last[3] - last[1], line.box[3] - line.box[1]) and last[1] < middle < last[3]:
+                row.append(line)
+                break
+        else:
+            found.append([line])
+    for row in found:
+        row.sort(key=lambda item: item.box[0])
+    return found
+
+
+def _running_text(lines: Sequence[Line], box: Box) -> bool:
+    """Whether a region the model takes for a picture is in truth full of text."""
+    if not lines:
+        return False
+    covered = sum(area(line.box) for line in lines) / max(1.0, area(box))
+    long = [line for line in lines if line.box[2] - line.box[0] > 12 * line.size]
+    return len(long) >= 3 and covered > 0.2
+
+
+def _pictures(sheet: Sheet, blocks: Sequence[Block], lines: Sequence[Line]) -> list[Block]:
+    """Pictures placed on a digital page that the model did not see."""
+    found: list[Block] = []
+    page = sheet.width * sheet.height
+    for box in sheet.images:
+        box = (max(0.0, box[0]), max(0.0, box[1]), min(sheet.width, box[2]),
+               min(sheet.height, box[3]))
+        if not 0.002 * page < area(box) < 0.7 * page or min(
+                box[2] - box[0], box[3] - box[1]) < 0.02 * sheet.width:
+            continue
+        if any(inside(box, b.box) > 0.5 or inside(b.box, box) > 0.5
+               for b in [*blocks, *found] if b.label in ("image", "table")):
+            continue
+        if any(inside(line.box, box) > 0.5 for line in lines):
+            continue
+        found.append(Block("image", box))
+    return found
+
+
+# --- grouping ---------------------------------------------------------------------------------
+
+
+def _groups(lines: list[Line], regions: Sequence[Found]) -> list[list[Line]]:
+    """Lines that belong to one paragraph or heading."""
+    count = len(lines)
+    if not count:
+        return []
+    region_of = [_region(line, regions) for line in lines]
+    parent = list(range(count))
+
+    def root(i: int) -> int:
+        while parent[i] != i:
+            parent[i] = parent[parent[i]]
+            i = parent[i]
+        return i
+
+    order = sorted(range(count), key=lambda i: lines[i].box[1])
+    for position, a in enumerate(order):
+        below: int | None = None
+        for b in order[position + 1:]:
+            if lines[b].box[1] - lines[a].box[3] > 1.6 * lines[a].size:
+                break
+            if lines[a].vertical != lines[b].vertical:
+                continue
+            if _beside(lines[a], lines[b]):
+                if _same(region_of[a], region_of[b], regions):
+                    parent[root(b)] = root(a)
+            elif below is None and _under(lines[a], lines[b]):
+                below = b
+                if (_same(region_of[a], region_of[b], regions)
+                        and _alike(lines[a], lines[b])):
+                    parent[root(b)] = root(a)
+    groups: dict[int, list[Line]] = {}
+    for i in range(count):
+        groups.setdefault(root(i), []).append(lines[i])
+    return [[line for row in rows(group) for line in row] for group in groups.values()]
+
+
+def _region(line: Line, regions: Sequence[Found]) -> int:
+    """Index of the region that LINE lies in, or -1."""
+    best, most = -1, 0.5
+    for index, region in enumerate(regions):
+        if region.label in _CLAIMING:
+            continue
+        value = inside(line.box, region.box)
+        if value > most:
+            best, most = index, value + 0.05
+    return best
+
+
+def _same(a: int, b: int, regions: Sequence[Found]) -> bool:
+    if a == b or a < 0 or b < 0:
+        return True
+    return LABELS[regions[a].label] == LABELS[regions[b].label] and (
+        shared(regions[a].box, regions[b].box)
+        > 0.3 * min(area(regions[a].box), area(regions[b].box)))
+
+
+def _beside(a: Line, b: Line) -> bool:
+    """Two pieces of one line of text."""
+    if a.vertical:
+        return False
+    lower = min(a.box[3] - a.box[1], b.box[3] - b.box[1])
+    return (overlap(a.box[1], a.box[3], b.box[1], b.box[3]) > 0.6 * lower
+            and -overlap(a.box[0], a.box[2], b.box[0], b.box[2]) < 1.1 * min(a.size, b.size))
+
+
+def _under(a: Line, b: Line) -> bool:
+    """B is the next line below A in the same column."""
+    common = overlap(a.box[0], a.box[2], b.box[0], b.box[2])
+    return (common > 0.3 * min(a.box[2] - a.box[0], b.box[2] - b.box[0])
+            and (b.box[1] + b.box[3]) / 2 > a.box[3] - 0.2 * a.size)
+
+
+def _alike(a: Line, b: Line) -> bool:
+    """Close enough, and set alike, to be one paragraph."""
+    size = min(a.size, b.size)
+    if max(a.size, b.size) > 1.22 * size or (a.style ^ b.style) & BOLD:
+        return False
+    return b.box[1] - a.box[3] < 0.75 * size
+
+
+# --- labels -----------------------------------------------------------------------------------
+
+
+def _labelled(group: list[Line], regions: Sequence[Found], body: float, sheet: Sheet) -> Block:
+    votes: dict[str, float] = {}
+    for line in group:
+        index = _region(line, regions)
+        label = LABELS[regions[index].label] if index >= 0 else "text"
+        votes[label] = votes.get(label, 0.0) + line.box[2] - line.box[0]
+    block = Block(max(votes, key=lambda name: votes[name]), union([x.box for x in group]), group)
+    size = sum(line.size for line in group) / len(group)
+    width = max(line.box[2] - line.box[0] for line in group)
+    if block.label in ("text", "sub_title") and len(rows(group)) <= 4 and body:
+        bold = all(line.style & BOLD for line in group)
+        if size > 1.3 * body or (bold and size > 0.95 * body and width < 0.6 * sheet.width
+                                 and len(rows(group)) <= 2):
+            block.label = "sub_title"
+        elif block.label == "sub_title" and (size < 0.85 * body or len(rows(group)) > 3):
+            block.label = "text"
+    elif block.label == "sub_title":
+        block.label = "text"
+    return block
+
+
+def _furniture(blocks: list[Block], sheet: Sheet, body: float) -> None:
+    """Label what stands alone at the edges of the page; take back what the model put there
+    wrongly."""
+    texts = [b for b in blocks if b.lines]
+    if not texts:
+        return
+    for block in texts:
+        middle = (block.box[1] + block.box[3]) / 2
+        if block.label in ("header", "footer") and 0.14 < middle / sheet.height < 0.86:
+            block.label = "text"
+        upright = not all(line.vertical for line in block.lines)
+        edge = block.box[0] < 0.07 * sheet.width or block.box[2] > 0.93 * sheet.width
+        if (not upright and edge and len(texts) > 2
+                and block.box[2] - block.box[0] < 0.06 * sheet.width):
+            block.label = "footer"
+    others = [b for b in blocks if b.label not in ("header", "footer")]
+    for block in list(others):
+        if block.label not in ("text", "sub_title") or len(rows(block.lines)) > 2:
+            continue
+        size = max(line.size for line in block.lines)
+        rest = [b for b in others if b is not block]
+        if not rest or size > 1.25 * body:
+            continue
+        above = min(b.box[1] for b in rest)
+        under = max(b.box[3] for b in rest)
+        if block.box[3] < _MARGIN * sheet.height and above - block.box[3] > 1.2 * size:
+            block.label = "header"
+        elif block.box[1] > (1 - _MARGIN) * sheet.height and block.box[1] - under > 0.8 * size:
+            block.label = "footer"

@@ -1,0 +1,98 @@
+"""What passes between the steps: words, lines, blocks. All coordinates are pixels of the page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Box = tuple[float, float, float, float]
+"""x1, y1, x2, y2 in pixels of the upright page."""
+
+Pixels = NDArray[np.uint8]
+"""A page or a part of it: height × width × 3, RGB."""
+
+BOLD, ITALIC, SUPERSCRIPT, MONOSPACE = 1, 2, 4, 8
+
+
+@dataclass
+class Word:
+    """A word with its place."""
+
+    text: str
+    box: Box
+    style: int = 0
+
+
+@dataclass(eq=False)
+class Line:
+    """A piece of text on one baseline; it never reaches across a column gap.
+
+    ``size`` is the font size in pixels (for recognised lines: the height of the ink, which is
+    proportional to it). ``quad`` are the four corners where the line came from the pixels;
+    ``words`` stay empty until it is recognised.
+    """
+
+    box: Box
+    size: float
+    words: list[Word] = field(default_factory=list)
+    quad: NDArray[np.float32] | None = None
+    style: int = 0
+    confidence: float | None = None
+    vertical: bool = False
+    """Written from top to bottom, or turned by 90 degrees."""
+
+    @property
+    def text(self) -> str:
+        """Its words, with a space between two of them."""
+        return " ".join(word.text for word in self.words)
+
+
+@dataclass(eq=False)
+class Block:
+    """Lines that belong together; ``label`` is one of the labels of grounded Markdown."""
+
+    label: str
+    box: Box
+    lines: list[Line] = field(default_factory=list)
+    level: int = 0
+    """Depth of a heading from 1; 0 is no heading."""
+    rules: list[Box] = field(default_factory=list)
+    """Drawn lines inside a table."""
+
+    @property
+    def confidence(self) -> float | None:
+        """Mean of its lines' confidences by their length; None where nothing is known."""
+        known = [(line.confidence, len(line.text)) for line in self.lines
+                 if line.confidence is not None]
+        total = sum(length for _, length in known)
+        return sum(value * length for value, length in known) / total if total else None
+
+
+def union(boxes: list[Box]) -> Box:
+    """The smallest box around BOXES (at least one)."""
+    return (min(b[0] for b in boxes), min(b[1] for b in boxes),
+            max(b[2] for b in boxes), max(b[3] for b in boxes))
+
+
+def overlap(a0: float, a1: float, b0: float, b1: float) -> float:
+    """Length shared by two intervals; negative is the gap between them."""
+    return min(a1, b1) - max(a0, b0)
+
+
+def area(box: Box) -> float:
+    """Area in square pixels; 0 for an empty box."""
+    return max(0.0, box[2] - box[0]) * max(0.0, box[3] - box[1])
+
+
+def shared(a: Box, b: Box) -> float:
+    """Area that two boxes share."""
+    return (max(0.0, overlap(a[0], a[2], b[0], b[2]))
+            * max(0.0, overlap(a[1], a[3], b[1], b[3])))
+
+
+def inside(inner: Box, outer: Box) -> float:
+    """Share (0–1) of INNER's area that lies in OUTER."""
+    whole = area(inner)
+    return shared(inner, outer) / whole if whole > 0 else 0.0

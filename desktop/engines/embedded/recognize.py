@@ -1,0 +1,165 @@
+"""Text of line images by the recognition model (PP-OCRv6, CTC)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+import onnxruntime as ort
+
+from desktop.engines.embedded.model import Box, Line, Pixels, Word
+
+_HEIGHT = 48
+_STEP = 8
+"""Input columns of one output step."""
+_WIDEST = 2400
+"""Input columns of one call; longer lines are cut at a gap between words."""
+_BATCH = 1600
+"""Input columns of one batch; more at once is no faster."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The text of one image: characters, where each stands (0–1 of the width), how sure (0–1)."""
+
+    characters: tuple[str, ...]
+    places: tuple[float, ...]
+    confidences: tuple[float, ...]
+
+    @property
+    def text(self) -> str:
+        return "".join(self.characters)
+
+    @property
+    def confidence(self) -> float:
+        return sum(self.confidences) / len(self.confidences) if self.confidences else 0.0
+
+
+class Recognizer:
+    """Reads line images; stateless, may be used by several threads."""
+
+    def __init__(self, session: ort.InferenceSession) -> None:
+        self._session = session
+        listed = session.get_modelmeta().custom_metadata_map["character"].split("\n")
+        # CTC: class 0 is "nothing here", the last one is the space.
+        self._characters = ["", *listed, " "]
+        self.alphabet = frozenset(listed)
+
+    def read(self, images: Sequence[Pixels]) -> list[Reading]:
+        """The text of each image (RGB, one line each, any size)."""
+        readings: list[Reading] = [Reading((), (), ())] * len(images)
+        widths = [self._columns(image) for image in images]
+        for batch in _batches(widths):
+            for index, reading in zip(batch, self._run([images[i] for i in batch],
+                                                       [widths[i] for i in batch]), strict=True):
+                readings[index] = reading
+        return readings
+
+    @staticmethod
+    def _columns(image: Pixels) -> int:
+        height, width = image.shape[:2]
+        if min(height, width) < 2:
+            return 0
+        columns: int = round(width * _HEIGHT / height)
+        return max(_STEP, min(_WIDEST, columns))
+
+    def _run(self, images: Sequence[Pixels], widths: Sequence[int]) -> Iterator[Reading]:
+        padded = max(64, -(-max(widths) // 32) * 32)
+        blob = np.zeros((len(images), 3, _HEIGHT, padded), np.float32)
+        for row, (image, width) in enumerate(zip(images, widths, strict=True)):
+            small = cv2.resize(image, (width, _HEIGHT), interpolation=cv2.INTER_LINEAR)
+            blob[row, :, :, :width] = (small[:, :, ::-1].astype(np.float32) / 127.5 - 1
+                                       ).transpose(2, 0, 1)
+        out = np.asarray(self._session.run(None, {"x": blob})[0])
+        best = out.argmax(axis=2)
+        sure = np.take_along_axis(out, best[:, :, None], axis=2)[:, :, 0]
+        for row, width in enumerate(widths):
+            steps = best[row]
+            kept = np.flatnonzero((steps != 0) & np.concatenate(
+                ([True], steps[1:] != steps[:-1])))
+            scale = padded / (out.shape[1] * width)
+            yield Reading(tuple(self._characters[steps[i]] for i in kept),
+                          tuple(min(1.0, (int(i) + 0.5) * scale) for i in kept),
+                          tuple(float(sure[row, i]) for i in kept))
+
+
+def _batches(widths: Sequence[int]) -> Iterator[list[int]]:
+    """Indices of images of like width, so that little is padding; empty images are left out."""
+    batch: list[int] = []
+    for index in sorted((i for i, width in enumerate(widths) if width), key=lambda i: widths[i]):
+        if batch and (widths[index] > 1.15 * widths[batch[0]] + 16
+                      or widths[index] * (len(batch) + 1) > _BATCH):
+            yield batch
+            batch = []
+        batch.append(index)
+    if batch:
+        yield batch
+
+
+def crop(image: Pixels, line: Line) -> Pixels:
+    """The pixels of LINE, straightened; a vertical line is laid down."""
+    if line.quad is not None:
+        quad = line.quad
+        slope = max(abs(quad[1, 1] - quad[0, 1]), abs(quad[3, 0] - quad[0, 0]))
+        if slope > 1.5:
+            across = round(float(np.linalg.norm(quad[1] - quad[0])))
+            down = round(float(np.linalg.norm(quad[3] - quad[0])))
+            target = np.array([[0, 0], [across, 0], [across, down], [0, down]], np.float32)
+            part = np.asarray(cv2.warpPerspective(
+                image, cv2.getPerspectiveTransform(quad, target), (across, down),
+                flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE), dtype=np.uint8)
+        else:
+            part = slice_of(image, line.box)
+    else:
+        part = slice_of(image, line.box)
+    return np.ascontiguousarray(np.rot90(part)) if line.vertical else part
+
+
+def slice_of(image: Pixels, box: Box) -> Pixels:
+    """The part of IMAGE inside BOX (clamped; at least one pixel)."""
+    height, width = image.shape[:2]
+    x1, y1 = min(max(0, int(box[0])), width - 1), min(max(0, int(box[1])), height - 1)
+    x2, y2 = max(x1 + 1, min(width, round(box[2]))), max(y1 + 1, min(height, round(box[3])))
+    return image[y1:y2, x1:x2]
+
+
+def recognize(recognizer: Recognizer, image: Pixels, lines: Sequence[Line],
+              cancelled: Callable[[], bool]) -> None:
+    """Fill in words and confidence of LINES; returns early when CANCELLED."""
+    step = 8
+    for start in range(0, len(lines), step):
+        if cancelled():
+            return
+        some = lines[start:start + step]
+        for line, reading in zip(some, recognizer.read([crop(image, line) for line in some]),
+                                 strict=True):
+            line.words = words_of(reading, line)
+            line.confidence = reading.confidence
+
+
+def words_of(reading: Reading, line: Line) -> list[Word]:
+    """READING cut at its spaces, each word with its place on the line."""
+    x1, y1, x2, y2 = line.box
+    words: list[Word] = []
+    current: list[int] = []
+
+    def close() -> None:
+        if not current:
+            return
+        half = 0.5 * min(line.size / max(x2 - x1, 1.0), 0.5) * 0.6
+        left = max(0.0, reading.places[current[0]] - half)
+        right = min(1.0, reading.places[current[-1]] + half)
+        box = ((x1, y1 + (y2 - y1) * left, x2, y1 + (y2 - y1) * right) if line.vertical
+               else (x1 + (x2 - x1) * left, y1, x1 + (x2 - x1) * right, y2))
+        words.append(Word("".join(reading.characters[i] for i in current), box))
+        current.clear()
+
+    for index, character in enumerate(reading.characters):
+        if character.isspace():
+            close()
+        else:
+            current.append(index)
+    close()
+    return words

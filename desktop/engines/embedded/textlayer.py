@@ -1,0 +1,147 @@
+"""A digital page's own words: are they what the page shows, and as lines."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterable
+from difflib import SequenceMatcher
+from itertools import groupby
+
+from desktop.engines.embedded.model import Box, Line, Pixels, Word, union
+from desktop.engines.embedded.recognize import Recognizer, slice_of
+from desktop.intake import words as intake
+
+_SAMPLES = 4
+_WIDEST = 8.0
+"""Width over height of the longest sample: what recognising it costs goes by that."""
+_AGREES, _AGREES_HIDDEN = 0.7, 0.85
+_COLUMN_GAP = 1.5
+"""Font sizes between two words from which on they are two pieces of text, not one."""
+
+
+def lines_of(page: intake.PageWords) -> list[Line]:
+    """The words of PAGE as lines, cut where a gap is wider than one between words."""
+    lines: list[Line] = []
+    for _, group in groupby(page.words, key=lambda word: word.line):
+        members = [word for word in group if word.text.strip()]
+        if not members:
+            continue
+        box = union([word.box for word in members])
+        vertical = _vertical(members, box)
+        piece: list[intake.Word] = []
+        for word in members:
+            if piece and not vertical and _apart(piece[-1], word):
+                lines.append(_line(piece, False))
+                piece = []
+            piece.append(word)
+        lines.append(_line(piece, vertical))
+    return lines
+
+
+def _vertical(members: list[intake.Word], box: Box) -> bool:
+    width, height = box[2] - box[0], box[3] - box[1]
+    return height > 1.8 * width and sum(len(word.text) for word in members) > 2
+
+
+def _apart(left: intake.Word, right: intake.Word) -> bool:
+    gap = right.box[0] - left.box[2]
+    size = max(left.size, right.size, 1.0)
+    return gap > _COLUMN_GAP * size or gap < -2 * size
+
+
+def _line(members: list[intake.Word], vertical: bool) -> Line:
+    weights = [len(word.text) for word in members]
+    total = sum(weights)
+    size = sum(word.size * weight for word, weight in zip(members, weights, strict=True)) / total
+    style = 0
+    for bit in (intake.BOLD, intake.ITALIC, intake.MONOSPACE):
+        share = sum(w for word, w in zip(members, weights, strict=True) if word.style & bit)
+        if share > 0.6 * total:
+            style |= bit
+    words = [Word(clean(word.text), word.box, word.style) for word in members]
+    return Line(union([word.box for word in members]), size, words, style=style,
+                vertical=vertical)
+
+
+_LIGATURES = {ord(c): unicodedata.normalize("NFKC", c) for c in "ﬀﬁﬂﬃﬄﬅﬆ"}
+_LIGATURES.update({0xAD: "-", 0xA0: " ", 0x200B: None, 0xFEFF: None})  # type: ignore[dict-item]
+
+
+def clean(text: str) -> str:
+    """TEXT with ligatures spelled out and invisible characters removed."""
+    return unicodedata.normalize("NFC", text.translate(_LIGATURES))
+
+
+def trusted(page: intake.PageWords, image: Pixels, recognizer: Recognizer,
+            known: Callable[[str], bool], verified: Callable[[Iterable[str]], None]) -> bool:
+    """Whether the words say what IMAGE shows.
+
+    A few short pieces are recognised and compared. Fonts for which KNOWN says so are not looked
+    at again; those that agreed are reported to VERIFIED. A layer in a script that the recogniser
+    does not have cannot be compared: it is believed if its characters are sane and it is not an
+    OCR layer.
+    """
+    words = [word for word in page.words if word.text.strip()]
+    if not words or not _sane(words):
+        return False
+    readable = [word for word in words if _readable(word.text, recognizer)]
+    hidden = page.hidden > 0.5
+    if len(readable) < 0.5 * len(words):
+        return not hidden
+    unknown = readable if hidden else [w for w in readable if not known(page.fonts[w.font])]
+    if sum(len(w.text) for w in unknown) < 0.03 * sum(len(w.text) for w in words):
+        return True
+    samples = _samples(unknown)
+    crops = [slice_of(image, word.box) for word in samples]
+    agreement = [_agreement(word.text, reading.text) for word, reading in
+                 zip(samples, recognizer.read(crops), strict=True)]
+    if not agreement:
+        return True
+    if sum(agreement) / len(agreement) < (_AGREES_HIDDEN if hidden else _AGREES):
+        return False
+    if not hidden:
+        verified({page.fonts[word.font] for word, value in zip(samples, agreement, strict=True)
+                  if value >= _AGREES})
+    return True
+
+
+def _sane(words: list[intake.Word]) -> bool:
+    text = "".join(word.text for word in words)
+    odd = sum(unicodedata.category(c) in ("Co", "Cn", "Cc", "Cs") or c == "�" for c in text)
+    return odd <= 0.05 * len(text)
+
+
+def _readable(text: str, recognizer: Recognizer) -> bool:
+    return all(c in recognizer.alphabet for c in clean(text))
+
+
+def _samples(words: list[intake.Word]) -> list[intake.Word]:
+    """Words worth comparing: letters, long but not wide, from all over the page and every font."""
+    def worth(word: intake.Word) -> float:
+        width, height = word.box[2] - word.box[0], word.box[3] - word.box[1]
+        if height < 4 or width < 4 or width > _WIDEST * height or height > 2.2 * width:
+            return 0.0
+        return sum(c.isalpha() for c in word.text) + 0.2 * len(word.text)
+
+    chosen: list[intake.Word] = []
+    fonts: dict[int, int] = {}
+    for word in words:
+        fonts[word.font] = fonts.get(word.font, 0) + len(word.text)
+    for font in sorted(fonts, key=lambda f: -fonts[f])[:_SAMPLES]:
+        share = max(1, round(_SAMPLES * fonts[font] / sum(fonts.values())))
+        own = [word for word in words if word.font == font and worth(word) > 0]
+        stripe = max(1, len(own) // share)
+        for start in range(0, len(own), stripe):
+            if len(chosen) < 2 * _SAMPLES and start // stripe < share:
+                chosen.append(max(own[start:start + stripe], key=worth))
+    return chosen
+
+
+def _agreement(written: str, read: str) -> float:
+    a, b = _compared(written), _compared(read)
+    return SequenceMatcher(None, a, b, autojunk=False).ratio() if a else 1.0
+
+
+def _compared(text: str) -> str:
+    folded = unicodedata.normalize("NFKD", clean(text)).casefold()
+    return "".join(c for c in folded if c.isalnum())
