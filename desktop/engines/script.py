@@ -32,7 +32,8 @@ Top level
 ``pages`` – a list of entries
     ``match``: pattern (``fnmatch``) of page ids it is for; without it the entry is shared out ·
     ``recording``: a text file, or a folder, which stands for one entry for each ``*.txt`` in it;
-    relative to the script's file · ``text``: the output itself · ``delta``: characters a delta
+    relative to the script's file · ``text``: the output itself (without either: a short page of
+    this module's own) · ``delta``: characters a delta
     (12), or ``[least, most]`` for random sizes · ``rate``: deltas a second (100; 0: as fast as
     possible) · ``wait``: seconds before the first output (0) · ``repeat``: the text so many times
     (1; 0: for ever) · ``regions``: true to send all boxes first · ``clockwise``: 90, 180 or 270 ·
@@ -154,7 +155,7 @@ class PageScript(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     match: str = ""
     recording: str = ""
-    text: str = ""
+    text: Union[str, None] = None
     delta: Union[int, Tuple[int, int]] = 12
     rate: float = 100.0
     wait: float = 0.0
@@ -249,7 +250,8 @@ def _convert_page(own: object) -> PageScript:
 
 def _with_text(page: PageScript, folder: Path) -> Tuple[PageScript, ...]:
     if not page.recording:
-        return (page,)
+        text = SAMPLE if page.text is None else page.text
+        return (msgspec.structs.replace(page, text=text),)
     path = folder / page.recording
     files = sorted(path.glob("*.txt")) if path.is_dir() else [path]
     if not files:

@@ -84,7 +84,7 @@ class ScriptedEngine(Engine):
         if entry.clockwise:
             yield Oriented(entry.clockwise)
         if entry.regions:
-            yield Regions(tuple(_regions(entry.text)))
+            yield Regions(tuple(_regions(entry.text or "")))
         tokens = 0
         pace = _Pace(entry.rate)
         for piece in self._pieces(entry, page):
@@ -98,7 +98,7 @@ class ScriptedEngine(Engine):
             tokens += entry.tokens
             yield Text(piece, entry.tokens)
         if entry.confidence is not None:
-            for index in range(len(_TAG.findall(entry.text)) * max(1, entry.repeat)):
+            for index in range(len(_TAG.findall(entry.text or "")) * max(1, entry.repeat)):
                 yield Confidence(index, entry.confidence)
         yield Finish(entry.finish, entry.prompt_tokens, tokens)
 
@@ -114,7 +114,7 @@ class ScriptedEngine(Engine):
     ) -> Iterator[str | scripts.Fault]:
         """The page's deltas with the faults between them."""
         sizes = random.Random(f"{self._script.seed} {page.page_id}")
-        text = entry.text
+        text = entry.text or ""
         faults = sorted(
             ((len(text) if fault.at < 0 else min(fault.at, len(text)), number)
              for number, fault in enumerate(entry.faults)), reverse=True)
