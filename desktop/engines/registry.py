@@ -33,6 +33,8 @@ class EngineEntry:
     """module:class"""
     needs: tuple[str, ...] = ()
     hidden: bool = False
+    arguments: bool = False
+    """Whether it understands ``--engine-arg KEY=VALUE`` besides the declared settings."""
 
     def missing(self) -> tuple[str, ...]:
         """The modules of ``needs`` that this interpreter does not have (nothing is imported)."""
@@ -55,7 +57,7 @@ ENGINES: tuple[EngineEntry, ...] = (
     EngineEntry(
         "scripted", N_("Scripted"),
         N_("Replays recorded model output; for tests."),
-        "desktop.engines.scripted:ScriptedEngine", hidden=True,
+        "desktop.engines.scripted:ScriptedEngine", hidden=True, arguments=True,
     ),
 )
 
