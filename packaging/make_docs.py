@@ -11,6 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # also where Verso is not installed
 
+from desktop.engines.registry import ENGINES  # noqa: E402
 from desktop.settings import SETTINGS, Applies, Section, Setting  # noqa: E402
 
 HEAD = """\
@@ -41,18 +42,22 @@ EFFECT = {
 
 def row(setting: Setting) -> str:
     """One line of a section's table."""
-    if setting.choices:
-        values = ", ".join(f"`{choice}`" for choice in setting.choices)
-    else:
-        values = setting.allowed()
-    default = str(setting.default).lower() if setting.kind is bool else str(setting.default)
+    choices = ["on", "off"] if setting.kind is bool else list(setting.choices)
+    values = ", ".join(f"`{choice}`" for choice in choices) or setting.allowed()
+    if setting.key == "engine":
+        values = ", ".join(f"`{engine.name}`" for engine in ENGINES if not engine.hidden)
+    default = setting.default
+    if setting.kind is bool:
+        default = "on" if default else "off"
+    offered = [engine.name for engine in ENGINES if not engine.hidden]
     cells = [
         f"**{setting.title}**: {setting.help}",
         f"`{setting.flag}`",
         values,
-        f"`{default}`" if default else "none",
+        f"`{default}`" if default != "" else "none",
         EFFECT[setting.applies],
-        ", ".join(sorted(setting.engines)) or "all",
+        "all" if not setting.engines else
+        ", ".join(sorted(setting.engines.intersection(offered))) or "none of this version",
     ]
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
