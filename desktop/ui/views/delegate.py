@@ -246,7 +246,7 @@ class QueueDelegate(QStyledItemDelegate):
         if not (password and not editor.text()):
             model.setData(index, editor.text().strip() if not password else editor.text())
 
-    def updateEditorGeometry(self, editor: QWidget, option: QStyleOptionViewItem,
+    def updateEditorGeometry(self, editor: QWidget, option: QStyleOptionViewItem,  # noqa: N802
                              index: QModelIndex) -> None:
         rect = option.rect.adjusted(TEXT_LEFT - 8, 0, -4, 0)
         height = max(rect.height(), editor.sizeHint().height())

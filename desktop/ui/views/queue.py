@@ -113,7 +113,7 @@ class QueueView(QTreeView):
         if isinstance(view, PageView) and self.hasFocus():
             self.page_chosen.emit(view.id)
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+    def mousePressEvent(self, event: QMouseEvent) -> None:
         index = self.indexAt(event.position().toPoint())
         view = self._model.view_of(index)
         super().mousePressEvent(event)
@@ -131,7 +131,7 @@ class QueueView(QTreeView):
         if isinstance(self._model.view_of(index), DocumentView):
             self.setExpanded(index, not self.isExpanded(index))
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
+    def keyPressEvent(self, event: QKeyEvent) -> None:
         view = self._model.view_of(self.currentIndex())
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and view is not None:
             if isinstance(view, PageView):
@@ -146,12 +146,12 @@ class QueueView(QTreeView):
             return
         super().keyPressEvent(event)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+    def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         if event.size().width() != event.oldSize().width():
             self.scheduleDelayedItemsLayout()  # names wrap: heights follow the width
 
-    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
+    def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
             self.scheduleDelayedItemsLayout()
@@ -162,7 +162,7 @@ class QueueView(QTreeView):
             self.remove_wanted.emit(documents)
 
     # --- the menu of a row
-    def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         index = self.indexAt(event.pos())
         if not index.isValid():
             index = self.currentIndex()

@@ -1,0 +1,167 @@
+"""The application with a window: the only place that wires its parts together."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from desktop import log as logs
+from desktop import paths
+from desktop.errors import Problem, VersoError
+from desktop.i18n import N_, _, set_language
+
+log = logging.getLogger(__name__)
+
+
+class WindowBusy(VersoError):
+    """A window has the journal but does not answer."""
+
+    code = "window.busy"
+    message = N_("Another Verso window is open and does not answer.")
+    hint = N_("Close it, or end its process, and start again.")
+
+
+def prepare_environment() -> None:
+    """What has to be set before Qt is loaded."""
+    os.environ.setdefault("QT_API", "pyside6")
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        # Chromium refuses to start its sandbox as root (containers); everybody else keeps it.
+        flags = os.environ.get("QTWEBENGINE_CHROMIUM_FLAGS", "")
+        if "--no-sandbox" not in flags:
+            os.environ["QTWEBENGINE_CHROMIUM_FLAGS"] = f"{flags} --no-sandbox".strip()
+
+
+def run(files: Sequence[Path] = (), *, debug: bool = False) -> int:
+    """Open the window with FILES queued, until it is closed; the exit status.
+
+    When a window is open already, FILES are handed to it.
+    """
+    prepare_environment()
+    logs.start("verso", debug=debug)
+    logs.catch_unhandled()
+    from PySide6.QtCore import QCoreApplication, Qt
+    from PySide6.QtWidgets import QApplication
+
+    # Chromium is loaded after the window is shown, and wants this set before.
+    QCoreApplication.setAttribute(Qt.ApplicationAttribute.AA_ShareOpenGLContexts)
+    QCoreApplication.setApplicationName("Verso")
+    QCoreApplication.setOrganizationName("Verso")
+    app = QApplication.instance() or QApplication(sys.argv[:1])
+    assert isinstance(app, QApplication)
+    app.setDesktopFileName("verso")
+    app.setQuitOnLastWindowClosed(False)
+
+    from desktop.ui.single import SingleInstance
+
+    single = SingleInstance()
+    if not single.claim():
+        if single.hand_over(files):
+            return 0
+        print(WindowBusy().problem().line(), file=sys.stderr)
+        return 1
+    try:
+        return _run_window(app, single, list(files))
+    finally:
+        single.release()
+
+
+def _run_window(app: object, single: object, files: list[Path]) -> int:
+    import qasync
+
+    from desktop.jobs.session import Session
+    from desktop.settings.store import Store
+    from desktop.ui.main_window import MainWindow
+    from desktop.ui.theme import Appearance
+
+    store = Store()
+    values, problems = store.load()
+    set_language(values["language"], paths.resources() / "translations")
+    appearance = Appearance(app, values["theme"])  # type: ignore[arg-type]
+    try:
+        session = Session(paths.data_dir() / "journal.sqlite", paths.cache_dir(), values)
+    except VersoError as error:
+        return _say_and_end(app, error.problem())
+    loop = qasync.QEventLoop(app)
+    asyncio.set_event_loop(loop)
+    with loop:
+        window = MainWindow(session, appearance, store, loop)
+        single.files_came.connect(  # type: ignore[attr-defined]
+            lambda more: (window.bring_to_front(), window.add(more)))
+        for problem in problems:
+            window.show_problem(problem)
+        closed = asyncio.Event()
+        window.closed.connect(closed.set)
+        signals = SignalWatch(window.close)
+        try:
+            loop.run_until_complete(_live(window, session, files, closed))
+        finally:
+            signals.close()
+    asyncio.set_event_loop(None)
+    return 0
+
+
+async def _live(window: object, session: object, files: list[Path],
+                closed: asyncio.Event) -> None:
+    """From the first picture of the window to the end of every process behind it."""
+    window.show()  # type: ignore[attr-defined]
+    window.open()  # type: ignore[attr-defined]
+    window.add(files)  # type: ignore[attr-defined]
+    await asyncio.sleep(0)  # the window is on the screen before Chromium is loaded
+    await asyncio.sleep(0.03)
+    if not closed.is_set():
+        window.create_review()  # type: ignore[attr-defined]
+        session.warm_up()  # type: ignore[attr-defined]
+    await closed.wait()
+    # Off the window's thread: it may take seconds until the last process is gone.
+    await asyncio.to_thread(session.close)  # type: ignore[attr-defined]
+
+
+def _say_and_end(app: object, problem: Problem) -> int:
+    """Nothing can run: say so in a window of its own, and on the terminal."""
+    from PySide6.QtWidgets import QMessageBox
+
+    print(problem.line(), file=sys.stderr)
+    box = QMessageBox(QMessageBox.Icon.Critical, "Verso", problem.message)
+    box.setInformativeText(problem.hint)
+    box.addButton(_("Close"), QMessageBox.ButtonRole.AcceptRole)
+    box.exec()
+    return 1
+
+
+class SignalWatch:
+    """SIGINT and SIGTERM close the window in order, also while Qt waits for something to do."""
+
+    def __init__(self, close: Callable[[], object]) -> None:
+        from PySide6.QtCore import QSocketNotifier
+
+        self._ours, theirs = socket.socketpair()
+        self._theirs = theirs
+        for end in (self._ours, theirs):
+            end.setblocking(False)
+        self._before_fd = signal.set_wakeup_fd(theirs.fileno())
+        self._before = {number: signal.signal(number, lambda _number, _frame: None)
+                        for number in (signal.SIGINT, signal.SIGTERM)}
+        self._notifier = QSocketNotifier(self._ours.fileno(), QSocketNotifier.Type.Read)
+        self._notifier.activated.connect(self._came)
+        self._close = close
+
+    def _came(self) -> None:
+        numbers = self._ours.recv(64)
+        if any(number in (signal.SIGINT, signal.SIGTERM) for number in numbers):
+            log.info("asked to end by a signal")
+            self._close()
+
+    def close(self) -> None:
+        """Leave signals as they were."""
+        self._notifier.setEnabled(False)
+        signal.set_wakeup_fd(self._before_fd)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._ours.close()
+        self._theirs.close()

@@ -1,0 +1,375 @@
+"""What the actions do: each is one request to the session, and what is said about its answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QMimeData, Qt, QUrl
+from PySide6.QtGui import QAction, QDesktopServices, QGuiApplication, QImage
+from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
+
+from desktop import paths
+from desktop.engines import registry
+from desktop.errors import VersoError
+from desktop.i18n import N_, _, ngettext, set_language
+from desktop.jobs.events import DocumentState, EngineState, ProblemView, RunState
+from desktop.settings import InvalidSetting
+from desktop.settings.store import Store
+from desktop.ui import dropping
+from desktop.ui.dialogs.about import AboutDialog
+from desktop.ui.dialogs.preferences import PreferencesDialog
+from desktop.ui.dialogs.shortcuts import ShortcutsDialog
+from desktop.ui.exporting import Exporting
+
+if TYPE_CHECKING:
+    from desktop.ui.main_window import MainWindow
+
+
+class PasteFailed(VersoError):
+    """A pasted picture cannot be kept."""
+
+    code = "window.paste_failed"
+    message = N_("The pasted picture cannot be saved ({reason}).")
+    hint = N_("Check that there is free space in {folder}.")
+
+
+class Commands:
+    """Carries out what a person asks for."""
+
+    def __init__(self, window: MainWindow, store: Store) -> None:
+        self._window = window
+        self._session = window.session
+        self._store = store
+        self._dialogs: dict[str, QDialog] = {}
+        self._paused_by_person = False
+        self.exporting = Exporting(window)
+        self._connect()
+
+    def _connect(self) -> None:
+        actions, window = self._window.actions_, self._window
+        for key, call in (
+            ("add_files", self.add_files), ("add_folder", self.add_folder),
+            ("paste", self.paste), ("sample", self.sample),
+            ("start_pause", self.start_pause), ("stop", self.stop), ("retry", self.retry_failed),
+            ("rerun", self.rerun), ("export", self.open_export_menu),
+            ("next_page", lambda: window.controller.step(1)),
+            ("previous_page", lambda: window.controller.step(-1)),
+            ("next_suspicious", self.next_suspicious),
+            ("previous_suspicious", lambda: window.controller.step_suspicious(-1)),
+            ("find", self.find), ("next_pane", lambda: self.step_pane(1)),
+            ("previous_pane", lambda: self.step_pane(-1)),
+            ("problems", lambda: window.show_bottom(window.problem_list)),
+            ("log", lambda: window.show_bottom(window.log)),
+            ("preferences", self.preferences), ("shortcuts", self.shortcuts),
+            ("about", self.about), ("quit", window.close),
+        ):
+            actions[key].triggered.connect(lambda _checked=False, call=call: call())
+        actions["follow"].setChecked(True)
+        actions["follow"].toggled.connect(window.controller.set_follow)
+        menu = window.top.gear_menu
+        menu.addAction(actions["preferences"])
+        menu.addSeparator()
+        for dock in (window.queue_dock, window.settings_dock, window.bottom_dock):
+            menu.addAction(dock.toggleViewAction())
+        menu.addAction(actions["problems"])
+        menu.addAction(actions["log"])
+        menu.addSeparator()
+        for key in ("shortcuts", "about", "quit"):
+            menu.addAction(actions[key])
+        window.top.export_about_to_show.connect(
+            lambda: self.exporting.fill(window.top.export_menu))
+        self._load = QAction(_("Load the engine now"), window)
+        self._load.triggered.connect(self._session.warm_up)
+        self._settings = QAction(_("Run settings"), window)
+        self._settings.triggered.connect(self.show_settings)
+        window.top.engine_menu.aboutToShow.connect(self._fill_engines)
+
+    # --- adding
+    def add(self, files: Sequence[Path]) -> None:
+        """Queue FILES and folders and read them, unless the person paused."""
+        if files:
+            self._window.tasks.spawn(self._add(list(files)))
+
+    async def _add(self, files: list[Path]) -> None:
+        await asyncio.wrap_future(self._session.add(files))
+        if not self._paused_by_person:
+            self._session.start()
+
+    def take(self, mime: QMimeData) -> bool:
+        """Queue what a drop or the clipboard holds; False when there is nothing to read."""
+        image = dropping.image_of(mime)
+        if image is not None:
+            self._window.tasks.spawn(self._take_image(image))
+            return True
+        files = dropping.local_files(mime)
+        self.add(files)
+        return bool(files)
+
+    async def _take_image(self, image: QImage) -> None:
+        try:
+            path = await asyncio.to_thread(dropping.keep_pasted, image)
+        except OSError as error:
+            raise PasteFailed(reason=error, folder=paths.data_dir()) from error
+        await self._add([path])
+
+    def paste(self) -> None:
+        """Queue what the clipboard holds."""
+        if not self.take(QGuiApplication.clipboard().mimeData()):
+            self._window.toast.say(_("The clipboard holds no file and no picture."))
+
+    def sample(self) -> None:
+        """Queue the document that comes with the program."""
+        self.add([paths.resources() / "samples" / "sample.pdf"])
+
+    def add_files(self) -> None:
+        """Let the person choose files."""
+        dialog = self._file_dialog(_("Add files"))
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+        dialog.filesSelected.connect(lambda names: self.add([Path(name) for name in names]))
+        dialog.open()
+
+    def add_folder(self) -> None:
+        """Let the person choose a folder; everything in it is read."""
+        dialog = self._file_dialog(_("Add folder"))
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.fileSelected.connect(lambda name: self.add([Path(name)]))
+        dialog.open()
+
+    def _file_dialog(self, title: str) -> QFileDialog:
+        dialog = QFileDialog(self._window, title)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        return dialog
+
+    # --- running
+    def start_pause(self) -> None:
+        """Start, or begin no further page."""
+        if self._window.state.run is RunState.RUNNING and self._unfinished():
+            self._paused_by_person = True
+            self._session.pause()
+        else:
+            self._paused_by_person = False
+            self._session.start()
+
+    def stop(self) -> None:
+        """Stop the pages in flight; they wait again."""
+        self._paused_by_person = True
+        self._session.stop()
+
+    def retry_failed(self) -> None:
+        """Read again what failed, looped or was cut."""
+        async def retry() -> None:
+            count = await asyncio.to_thread(self._session.retry_failed)
+            if not self._paused_by_person:
+                self._session.start()
+            if not count:
+                self._window.toast.say(_("Nothing has failed."))
+        self._window.tasks.spawn(retry(), "retry")
+
+    def rerun(self) -> None:
+        """Read the chosen pages, or the page shown, once more."""
+        chosen = [page.id for page in self._window.queue.chosen_pages()]
+        shown = self._window.controller.page_id
+        if shown and shown not in chosen:
+            chosen = [shown]
+        self.rerun_pages(chosen)
+
+    def rerun_pages(self, page_ids: Sequence[str]) -> None:
+        """Read these pages once more, now."""
+        if page_ids:
+            self._session.rerun(list(page_ids))
+            self._paused_by_person = False
+            self._session.start()
+
+    def _unfinished(self) -> bool:
+        return self._window.state.finished < self._window.state.total
+
+    def next_suspicious(self) -> None:
+        """Show the next page a person should look at."""
+        if not self._window.controller.step_suspicious(1):
+            self._window.toast.say(_("No page needs a look."), "ok")
+
+    # --- the queue
+    def remove(self, document_ids: Sequence[int]) -> None:
+        """Take documents out of the queue; one step takes them in again."""
+        documents = [self._window.model.document(number) for number in document_ids]
+        files = [(Path(d.path), d.page_range) for d in documents if d is not None]
+        self._session.remove(list(document_ids))
+
+        def back() -> None:
+            for path, page_range in files:
+                self._session.add([path], page_range=page_range)
+
+        self._window.toast.say(
+            ngettext("{n} document was taken out of the queue.",
+                     "{n} documents were taken out of the queue.", len(files)).format(
+                n=len(files)), "info", _("Add again"), back)
+
+    def open_folder(self, document_id: int) -> None:
+        """Show the folder a document lies in."""
+        document = self._window.model.document(document_id)
+        if document is not None:
+            QDesktopServices.openUrl(QUrl.fromLocalFile(str(Path(document.path).parent)))
+
+    def document_edited(self, document_id: int, text: str) -> None:
+        """A page range, or a password where the document asks for one, was typed."""
+        document = self._window.model.document(document_id)
+        if document is None:
+            return
+        if document.state is DocumentState.PASSWORD:
+            self._window.tasks.spawn(self._unlock(document_id, text))
+        elif text != document.page_range:
+            self._window.tasks.spawn(self._set_range(document_id, text))
+
+    async def _unlock(self, document_id: int, password: str) -> None:
+        if not await asyncio.wrap_future(self._session.unlock(document_id, password)):
+            self._window.toast.say(_("That password does not open the document."), "warning",
+                                   _("Try again"),
+                                   lambda: self._window.queue.ask_password(document_id))
+
+    async def _set_range(self, document_id: int, page_range: str) -> None:
+        await asyncio.wrap_future(self._session.set_page_range(document_id, page_range))
+
+    def go_to_problem(self, problem: ProblemView) -> None:
+        """Show the page a problem is about, its document, or the settings for the engine's."""
+        window = self._window
+        if problem.page_id and window.model.page(problem.page_id) is not None:
+            window.controller.show(problem.page_id, by_person=True)
+        elif problem.document_id:
+            index = window.model.document_index(problem.document_id)
+            if index.isValid():
+                window.queue.setCurrentIndex(index)
+                window.queue.scrollTo(index)
+                window.queue.setFocus()
+        else:
+            self.show_settings()
+
+    # --- settings
+    def change_setting(self, key: str, value: object) -> None:
+        """Use VALUE from now on and keep it."""
+        window = self._window
+        try:
+            values = self._session.values.with_(**{key: value})
+        except InvalidSetting as error:
+            window.show_problem(error.problem())
+            window.settings.set_values(self._session.values)
+            return
+        if values == self._session.values:
+            return
+        self._session.set_values(values)
+        window.settings.set_values(values)
+        window.tasks.spawn(asyncio.to_thread(self._store.save, values), "save settings")
+        if key == "theme":
+            window.appearance.choose(str(value))
+        elif key == "language":
+            set_language(str(value), paths.resources() / "translations")
+            self.retranslate()
+
+    def retranslate(self) -> None:
+        """Name everything in the current language."""
+        window = self._window
+        window.actions_.retranslate()
+        window.top.retranslate()
+        window.figures.retranslate()
+        window.settings.retranslate()
+        window.queue_dock.set_title(_("Queue"))
+        window.settings_dock.set_title(_("Run settings"))
+        window.bottom_dock.set_title(_("Messages"))
+        window.tabs.setTabText(0, _("Problems"))
+        window.tabs.setTabText(1, _("Log"))
+        window.queue.viewport().update()
+
+    def show_settings(self) -> None:
+        """Open the run settings."""
+        self._window.settings_dock.show()
+        self._window.settings.setFocus()
+
+    def _fill_engines(self) -> None:
+        current = self._session.values["engine"]
+        usable = [(entry.name, _(entry.title), entry.name == current)
+                  for entry in registry.ENGINES
+                  if (not entry.hidden or entry.name == current) and not entry.missing()]
+        self._load.setEnabled(self._window.engine.state in (EngineState.OFF, EngineState.FAILED))
+        self._window.top.set_engine_choices(
+            usable, lambda name: self.change_setting("engine", name),
+            [self._load, self._settings])
+
+    # --- windows
+    def _open(self, key: str, dialog: QDialog) -> None:
+        before = self._dialogs.pop(key, None)
+        if before is not None:
+            before.close()
+        self._dialogs[key] = dialog
+        dialog.finished.connect(lambda _code: self._dialogs.pop(key, None))
+        dialog.show()
+
+    def preferences(self) -> None:
+        """Show what belongs to the window and not to a run."""
+        dialog = PreferencesDialog(self._session.values, self._window.appearance.theme,
+                                   self._window)
+        dialog.changed.connect(self.change_setting)
+        self._open("preferences", dialog)
+
+    def shortcuts(self) -> None:
+        """Show all keys."""
+        self._open("shortcuts", ShortcutsDialog(self._window.actions_, self._window))
+
+    def about(self) -> None:
+        """Show version and licences."""
+        self._open("about", AboutDialog(self._window.appearance.theme, self._window))
+
+    def open_export_menu(self) -> None:
+        """Open the menu of formats under its button."""
+        button = self._window.top.button("export")
+        if button.isEnabled():
+            button.showMenu()
+
+    def find(self) -> None:
+        """Open the bar for searching in the page shown."""
+        if self._window.pane is not None:
+            self._window.pane.find()  # type: ignore[attr-defined]
+
+    def step_pane(self, by: int) -> None:
+        """Move the focus to the next part of the window."""
+        panes = self._window.panes()
+        focus = self._window.focusWidget()
+        here = next((i for i, pane in enumerate(panes) if _inside(focus, pane)), -by)
+        panes[(here + by) % len(panes)].setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    # --- what can be done now
+    def show_state(self, any_documents: bool, suspicious: int) -> None:
+        """Enable what makes sense; the primary button says what it will do."""
+        window, actions = self._window, self._window.actions_
+        theme = window.appearance.theme
+        running = window.state.run is RunState.RUNNING and self._unfinished()
+        start = actions["start_pause"]
+        start.setText(_("Pause") if running else _("Start"))
+        start.setToolTip(_("Begin no further page; those being read end (F5)") if running
+                         else _("Read the waiting pages (F5)"))
+        look = ("pause" if running else "play", theme.name)
+        start.setEnabled(self._unfinished())
+        if look != self._start_look:
+            self._start_look = look
+            actions.set_icon("start_pause", look[0], theme, "on_accent")
+        actions["stop"].setEnabled(running or window.state.in_flight > 0)
+        actions["retry"].setEnabled(suspicious > 0)
+        actions["retry"].setText(_("Retry failed ({n})").format(n=suspicious) if suspicious
+                                 else _("Retry failed"))
+        shown = window.controller.page_id is not None
+        for key in ("rerun", "next_page", "previous_page", "find"):
+            actions[key].setEnabled(shown)
+        for key in ("next_suspicious", "previous_suspicious"):
+            actions[key].setEnabled(suspicious > 0)
+        actions["follow"].setVisible(any_documents)
+        window.top.button("export").setEnabled(any_documents)
+        actions["export"].setEnabled(any_documents)
+        actions["export"].setVisible(any_documents)
+        window.top.refit()
+
+    _start_look = ("", "")
+
+
+def _inside(widget: QWidget | None, pane: QWidget) -> bool:
+    return widget is not None and (widget is pane or pane.isAncestorOf(widget))

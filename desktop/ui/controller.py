@@ -1,0 +1,244 @@
+"""Which page stands beside its result, and everything the review pane is fed with.
+
+The view follows the page that is being read until a person chooses one; "follow" takes it back.
+Content arrives by two ways – what there is of a page (``page_result``) and what changes from now
+on (the bridge) – and is joined here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future
+
+from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QWidget
+
+from desktop.errors import VersoError
+from desktop.i18n import _
+from desktop.intake.model import RenderedPage
+from desktop.jobs import events as e
+from desktop.jobs.events import PageState, PageView
+from desktop.jobs.session import Session
+from desktop.ui.bridge import Bridge
+from desktop.ui.models.queue import QueueModel
+from desktop.ui.tasks import Tasks
+
+log = logging.getLogger(__name__)
+
+_CONTENT = (e.BlocksChanged, e.RawText, e.PageCleared, e.PageRegionsFound)
+
+DWELL = 1.0
+"""Seconds a followed page stays at least: quick pages must not flicker past."""
+
+
+class ReviewController(QObject):
+    """Feeds the review pane from session and bridge."""
+
+    page_shown = Signal(object)
+    """Id of the page that is shown now, or None."""
+    follow_changed = Signal(bool)
+
+    def __init__(self, session: Session, bridge: Bridge, model: QueueModel, tasks: Tasks,
+                 parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._bridge = bridge
+        self._model = model
+        self._tasks = tasks
+        self._pane: QWidget | None = None
+        self.page_id: str | None = None
+        self.follow = True
+        self._shown_at = 0.0
+        self._joined = False
+        """Whether the page's result has come in; changes that came before it wait."""
+        self._early: list[e.SessionEvent] = []
+        self._live: dict[str, None] = {}
+        self._turned = 0
+        self._was_final = False
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.timeout.connect(self._follow)
+
+    # --- the pane
+    def attach(self, pane: QWidget) -> None:
+        """Feed PANE from now on; what is shown already is shown in it too."""
+        self._pane = pane
+        pane.page_step.connect(self.step)  # type: ignore[attr-defined]
+        pane.navigated.connect(self.person_took_over)  # type: ignore[attr-defined]
+        if self.page_id is not None:
+            self._present()
+
+    # --- choosing a page
+    def show(self, page_id: str | None, *, by_person: bool) -> None:
+        """Show a page; BY_PERSON ends following and asks for the page to be read first."""
+        if by_person:
+            self.set_follow(False)
+            self._session.look_at(page_id)
+        if page_id == self.page_id:
+            return
+        self.page_id = page_id
+        self._bridge.watch(page_id)
+        self._shown_at = time.monotonic()
+        self._present()
+        self.page_shown.emit(page_id)
+
+    def step(self, by: int) -> None:
+        """Show the next (+1) or previous (-1) page."""
+        page = self._model.step(self.page_id, by)
+        if page is not None:
+            self.show(page, by_person=True)
+
+    def step_suspicious(self, by: int) -> bool:
+        """Show the next page a person should look at; False when there is none."""
+        page = self._model.step(self.page_id, by, lambda view: view.state.suspicious)
+        if page is None:  # once around
+            page = self._model.step(None, by, lambda view: view.state.suspicious)
+        if page is None:
+            return False
+        self.show(page, by_person=True)
+        return True
+
+    def person_took_over(self) -> None:
+        """The person scrolls or zooms: the view stays where it is."""
+        self.set_follow(False)
+
+    def set_follow(self, follow: bool) -> None:
+        """Follow the page that is being read, or stay."""
+        if follow == self.follow:
+            return
+        self.follow = follow
+        if follow:
+            self._session.look_at(None)
+            self._follow()
+        self.follow_changed.emit(follow)
+
+    def _follow(self) -> None:
+        if not self.follow:
+            return
+        shown = self._model.page(self.page_id) if self.page_id else None
+        if shown is not None and shown.state is PageState.STREAMING:
+            return
+        target = next(iter(self._live), None)
+        if target is None:
+            if shown is None:
+                self.show(self._model.step(None, 1), by_person=False)
+            return
+        left = self._shown_at + DWELL - time.monotonic()
+        if shown is not None and shown.state.final and left > 0:
+            if not self._timer.isActive():
+                self._timer.start(round(left * 1000) + 1)
+            return
+        self.show(target, by_person=False)
+
+    # --- events
+    def apply(self, events: Sequence[e.SessionEvent]) -> None:
+        """Take over what EVENTS say; the model has taken them over already."""
+        moved = False
+        for event in events:
+            if isinstance(event, e.PageUpdated):
+                self._page_updated(event.page)
+                moved = True
+            elif isinstance(event, (e.DocumentAdded, e.DocumentUpdated, e.DocumentRemoved)):
+                moved = True
+            elif isinstance(event, _CONTENT) and event.page_id == self.page_id:
+                self._content(event)
+        if moved:
+            if self.page_id is not None and self._model.page(self.page_id) is None:
+                self.show(None, by_person=False)
+            self._live = {page: None for page in self._live if self._model.page(page) is not None}
+            self._follow()
+
+    def _page_updated(self, page: PageView) -> None:
+        if page.state is PageState.STREAMING:
+            self._live[page.id] = None
+        else:
+            self._live.pop(page.id, None)
+        if page.id != self.page_id or self._pane is None:
+            return
+        self._pane.set_streaming(page.state is PageState.STREAMING)  # type: ignore[attr-defined]
+        if page.rotation != self._turned:
+            self._turned = page.rotation
+            self._tasks.spawn(self._load_bitmap(page.id), "bitmap")
+        if page.state.final and not self._was_final:
+            # All of it once more, as it is kept: crops come with it.
+            self._tasks.spawn(self._load_result(page.id), "result")
+        self._was_final = page.state.final
+
+    def _content(self, event: e.SessionEvent) -> None:
+        if not self._joined:
+            self._early.append(event)
+        elif self._pane is not None:
+            self._pass_on(event)
+
+    def _pass_on(self, event: e.SessionEvent) -> None:
+        pane = self._pane
+        if isinstance(event, e.BlocksChanged):
+            pane.apply_blocks(event.page_id, event.blocks)  # type: ignore[union-attr]
+        elif isinstance(event, e.RawText):
+            pane.append_raw(event.page_id, event.text)  # type: ignore[union-attr]
+        elif isinstance(event, e.PageRegionsFound):
+            pane.set_regions(event.page_id, event.regions)  # type: ignore[union-attr]
+        elif isinstance(event, e.PageCleared):
+            pane.clear_page(event.page_id)  # type: ignore[union-attr]
+
+    # --- feeding
+    def _present(self) -> None:
+        self._joined = False
+        self._early = []
+        pane = self._pane
+        if pane is None:
+            return
+        page = self._model.page(self.page_id) if self.page_id else None
+        title = _("Page {n}").format(n=page.number) if page else ""
+        pane.show_page(self.page_id, title)  # type: ignore[attr-defined]
+        pane.set_streaming(  # type: ignore[attr-defined]
+            page is not None and page.state is PageState.STREAMING)
+        self._turned = page.rotation if page else 0
+        self._was_final = page is not None and page.state.final
+        if self.page_id is not None:
+            self._tasks.spawn(self._load_result(self.page_id), "result")
+            self._tasks.spawn(self._load_bitmap(self.page_id), "bitmap")
+
+    async def _load_result(self, page_id: str) -> None:
+        self._joined = False
+        result = await asyncio.wrap_future(self._session.page_result(page_id))
+        if page_id != self.page_id or self._pane is None:
+            return
+        self._pane.set_result(page_id, result)  # type: ignore[attr-defined]
+        self._joined = True
+        early, self._early = self._early, []
+        for event in early:
+            # Raw text from before the result is in it; only what replaces may come again.
+            if not isinstance(event, e.RawText):
+                self._pass_on(event)
+
+    async def _load_bitmap(self, page_id: str) -> None:
+        future = self._session.bitmap(page_id)
+        try:
+            rendered = await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            future.add_done_callback(_discard)
+            raise
+        except VersoError as error:
+            # The page's own state says so; the pane keeps the empty page.
+            log.info("no picture of page %s: %s", page_id, error)
+            return
+        image = await asyncio.to_thread(_read, rendered)
+        if page_id == self.page_id and self._pane is not None:
+            self._pane.set_bitmap(page_id, image)  # type: ignore[attr-defined]
+
+
+def _read(rendered: RenderedPage) -> QImage:
+    """The bitmap in memory; its file is gone afterwards."""
+    image = QImage(rendered.image)
+    rendered.delete()
+    return image
+
+
+def _discard(future: Future[RenderedPage]) -> None:
+    if not future.cancelled() and future.exception() is None:
+        future.result().delete()

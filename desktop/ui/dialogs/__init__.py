@@ -1,0 +1,1 @@
+"""Windows beside the main one; none of them blocks it."""

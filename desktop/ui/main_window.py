@@ -1,0 +1,370 @@
+"""The window: puts views, docks and bars together and hands events to them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QSettings, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QCloseEvent,
+    QDragEnterEvent,
+    QDragLeaveEvent,
+    QDragMoveEvent,
+    QDropEvent,
+    QIcon,
+    QShowEvent,
+)
+from PySide6.QtWidgets import QLabel, QMainWindow, QStackedWidget, QTabWidget, QWidget
+
+from desktop import paths
+from desktop.engines import registry
+from desktop.i18n import _, ngettext
+from desktop.jobs import events as e
+from desktop.jobs.session import Session
+from desktop.settings.store import Store
+from desktop.ui import dropping
+from desktop.ui.actions import Actions
+from desktop.ui.bridge import Bridge
+from desktop.ui.commands import Commands
+from desktop.ui.controller import ReviewController
+from desktop.ui.dock import Dock
+from desktop.ui.models.queue import QueueModel
+from desktop.ui.panels.log import LogPanel
+from desktop.ui.panels.problems import ProblemsModel, ProblemsPanel
+from desktop.ui.panels.settings import SettingsPanel
+from desktop.ui.status import FigureBar
+from desktop.ui.tasks import Tasks
+from desktop.ui.theme import Appearance, Theme
+from desktop.ui.toasts import DesktopNotice, Toast
+from desktop.ui.topbar import TopBar
+from desktop.ui.views.empty import EmptyArea
+from desktop.ui.views.queue import QueueView
+from desktop.ui.views.thumbnails import Thumbnails
+
+_LAYOUT = 1
+"""Version of the docks' lay-out; a saved one of another version is not restored."""
+SMALLEST = QSize(800, 560)
+
+
+class MainWindow(QMainWindow):
+    """Everything a person sees. Owns no documents: it shows what the session says."""
+
+    closed = Signal()
+    """The person closed the window; it is hidden, and everything behind it can end."""
+
+    def __init__(self, session: Session, appearance: Appearance, store: Store,
+                 loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__()
+        self.setObjectName("main")
+        self.setWindowTitle("Verso")
+        self.setWindowIcon(QIcon(str(paths.resources() / "icons" / "verso.svg")))
+        self.setAcceptDrops(True)
+        self.setMinimumSize(SMALLEST)
+        self.session = session
+        self.appearance = appearance
+        theme = appearance.theme
+        self.state = e.ProgressView(e.RunState.PAUSED)
+        self.engine = e.EngineView(session.values["engine"], e.EngineState.OFF)
+        self._ended = False
+
+        self.bridge = Bridge(session, self)
+        self.tasks = Tasks(loop, self.show_problem)
+        self.model = QueueModel(self)
+        self.problems = ProblemsModel(self)
+        self.actions_ = Actions(self, theme)
+        self.thumbnails = Thumbnails(session, self)
+        self.controller = ReviewController(session, self.bridge, self.model, self.tasks, self)
+
+        self._build_centre(theme)
+        self._build_docks(theme)
+        self.top = TopBar(self.actions_, theme)
+        self.setMenuWidget(self.top)
+        self.figures = FigureBar(theme)
+        self.statusBar().setSizeGripEnabled(False)
+        self.statusBar().addPermanentWidget(self.figures, 1)
+        self.toast = Toast(self.centralWidget(), theme)
+        self.notice = DesktopNotice(self)
+        self.commands = Commands(self, store)
+        self._connect()
+        self._restore()
+        self._show_state()
+
+    # --- building
+    def _build_centre(self, theme: Theme) -> None:
+        self._stack = QStackedWidget()
+        self.empty = EmptyArea(theme)
+        self.placeholder = QLabel()
+        self._stack.addWidget(self.empty)
+        self._stack.addWidget(self.placeholder)
+        self.setCentralWidget(self._stack)
+        self.pane: QWidget | None = None
+
+    def _build_docks(self, theme: Theme) -> None:
+        self.queue = QueueView(self.model, self.thumbnails, theme)
+        self.settings = SettingsPanel(self.session.values, theme)
+        self.problem_list = ProblemsPanel(self.problems, theme)
+        self.log = LogPanel(theme)
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        self.tabs.addTab(self.problem_list, _("Problems"))
+        self.tabs.addTab(self.log, _("Log"))
+        self.queue_dock = Dock("queue-dock", _("Queue"), self.queue, theme, self)
+        self.settings_dock = Dock("settings-dock", _("Run settings"), self.settings, theme, self)
+        self.bottom_dock = Dock("bottom-dock", _("Messages"), self.tabs, theme, self)
+        area = Qt.DockWidgetArea
+        self.addDockWidget(area.LeftDockWidgetArea, self.queue_dock)
+        self.addDockWidget(area.RightDockWidgetArea, self.settings_dock)
+        self.addDockWidget(area.BottomDockWidgetArea, self.bottom_dock)
+        self.setCorner(Qt.Corner.BottomLeftCorner, area.LeftDockWidgetArea)
+        self.setCorner(Qt.Corner.BottomRightCorner, area.RightDockWidgetArea)
+        self.bottom_dock.hide()
+        unit = self.fontMetrics().horizontalAdvance("x")
+        self.queue.setMinimumWidth(unit * 26)
+        self.settings.setMinimumWidth(unit * 26)
+        self.resizeDocks([self.queue_dock, self.settings_dock], [unit * 38, unit * 36],
+                         Qt.Orientation.Horizontal)
+        self.resizeDocks([self.bottom_dock], [180], Qt.Orientation.Vertical)
+
+    def _connect(self) -> None:
+        self.bridge.delivered.connect(self._delivered)
+        self.appearance.changed.connect(self.apply_theme)
+        self.empty.files_wanted.connect(self.commands.add_files)
+        self.empty.sample_wanted.connect(self.commands.sample)
+        self.queue.page_chosen.connect(
+            lambda page: self.controller.show(page, by_person=True))
+        self.queue.retry_wanted.connect(self.commands.rerun_pages)
+        self.queue.remove_wanted.connect(self.commands.remove)
+        self.queue.folder_wanted.connect(self.commands.open_folder)
+        self.model.edited.connect(self.commands.document_edited)
+        self.settings.changed.connect(self.commands.change_setting)
+        self.settings.retry_wanted.connect(self.session.warm_up)
+        self.problem_list.go_to.connect(self.commands.go_to_problem)
+        self.figures.problems_wanted.connect(lambda: self.show_bottom(self.problem_list))
+        self.controller.page_shown.connect(self._page_shown)
+        self.controller.follow_changed.connect(self._follow_changed)
+
+    def create_review(self) -> None:
+        """Make the review pane. Apart from the rest because Chromium takes a while to start:
+        the window is seen before."""
+        if self.pane is not None:
+            return
+        from desktop.ui.review.pane import ReviewPane
+
+        pane = ReviewPane()
+        pane.apply_theme(self.appearance.theme)
+        pane.set_following(self.controller.follow)
+        pane.status_message.connect(lambda text: self.statusBar().showMessage(text, 4000))
+        self._stack.removeWidget(self.placeholder)
+        self.placeholder.deleteLater()
+        self._stack.addWidget(pane)
+        self.pane = pane
+        self.controller.attach(pane)
+        self._show_state()
+
+    # --- what the session says
+    def open(self) -> None:
+        """Listen to the session from now on."""
+        self.bridge.open()
+
+    def _delivered(self, events: Sequence[e.SessionEvent]) -> None:
+        log: list[e.LogAdded] = []
+        counts = False
+        for event in events:
+            if isinstance(event, e.LogAdded):
+                log.append(event)
+            elif isinstance(event, e.ProgressUpdated):
+                self.state = event.progress
+                self.figures.set_progress(event.progress)
+            elif isinstance(event, e.EngineUpdated):
+                self._engine_updated(event.engine)
+            elif isinstance(event, e.ProblemAdded):
+                self.problems.put(event.problem)
+            elif isinstance(event, e.ProblemRemoved):
+                self.problems.take(event.key)
+            elif isinstance(event, e.QueueFinished):
+                self._finished(event)
+            else:
+                self.model.apply(event)
+                counts = True
+        if log:
+            self.log.add(log)
+        self.controller.apply(events)
+        self._show_state(counts)
+
+    def _engine_updated(self, engine: e.EngineView) -> None:
+        before, self.engine = self.engine, engine
+        self.settings.set_engine(engine)
+        self.figures.set_engine(engine)
+        if engine.state is not before.state:
+            if engine.state is e.EngineState.RESTARTING:
+                self.toast.say(_("The engine stopped and is being started again. "
+                                 "The pages it was reading are read once more."), "warning")
+            elif engine.state is e.EngineState.FAILED and engine.problem is not None:
+                self.toast.say(engine.problem.line(), "error", _("Settings"),
+                               self.commands.show_settings)
+            elif (engine.state is e.EngineState.READY
+                    and before.state is e.EngineState.RESTARTING):
+                self.toast.say(_("The engine runs again."), "ok")
+
+    def _finished(self, event: e.QueueFinished) -> None:
+        text = ngettext("{n} page is read.", "{n} pages are read.", event.total).format(
+            n=event.total)
+        if event.suspicious:
+            text += " " + ngettext("{n} needs a look.", "{n} need a look.",
+                                   event.suspicious).format(n=event.suspicious)
+            self.toast.say(text, "warning", _("Show"), self.commands.next_suspicious)
+        else:
+            self.toast.say(text, "ok")
+        self.notice.say("Verso", text)
+
+    def _show_state(self, counts: bool = True) -> None:
+        """Bring buttons, titles and the centre in line with what there is."""
+        documents = self.model.documents() if counts else None
+        if documents is not None:
+            pages = sum(document.selected for document in documents)
+            fact = ""
+            if documents:
+                fact = " · ".join((
+                    ngettext("{n} document", "{n} documents", len(documents)).format(
+                        n=len(documents)),
+                    ngettext("{n} page", "{n} pages", pages).format(n=f"{pages:,}")))
+            self.queue_dock.set_fact(fact)
+            self._stack.setCurrentIndex(1 if documents else 0)
+            shown = self.model.page(self.controller.page_id or "")
+            self.settings.set_page(shown)
+            self._suspicious = sum(document.suspicious for document in documents)
+            self._any = bool(documents)
+        self.figures.set_problems(len(self.problems.problems))
+        self.commands.show_state(self._any, self._suspicious)
+        entry = next((x for x in registry.ENGINES if x.name == self.engine.name), None)
+        self.top.set_engine(self.engine, _(entry.title) if entry else self.engine.name)
+
+    _any = False
+    _suspicious = 0
+
+    def _page_shown(self, page_id: str | None) -> None:
+        self.queue.show_page(page_id, select=not self.queue.hasFocus())
+        self.settings.set_page(self.model.page(page_id) if page_id else None)
+        self._show_state()
+
+    def _follow_changed(self, follow: bool) -> None:
+        self.actions_["follow"].setChecked(follow)
+        if self.pane is not None:
+            self.pane.set_following(follow)  # type: ignore[attr-defined]
+
+    # --- showing things
+    def show_problem(self, problem: object) -> None:
+        """Say a problem of something that was asked for, in the window."""
+        self.toast.say(problem.line(), "error")  # type: ignore[attr-defined]
+
+    def show_bottom(self, panel: QWidget) -> None:
+        """Open the dock of messages at PANEL, or close it when it shows PANEL already."""
+        if self.bottom_dock.isVisible() and self.tabs.currentWidget() is panel:
+            self.bottom_dock.hide()
+            return
+        self.tabs.setCurrentWidget(panel)
+        self.bottom_dock.show()
+        self.bottom_dock.raise_()
+        panel.setFocus()
+
+    def panes(self) -> list[QWidget]:
+        """The parts F6 walks through, those that are visible."""
+        parts: list[QWidget | None] = [self.top.button("add"), self.queue]
+        if self._stack.currentWidget() is self.empty:
+            parts.append(self.empty.add)
+        elif self.pane is not None:
+            parts += [getattr(self.pane, "canvas", None), getattr(self.pane, "result", None)]
+        parts += [self.settings, self.tabs.currentWidget()]
+        return [part for part in parts if part is not None and part.isVisible()]
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Tint everything by THEME; palette and style sheet are in place already."""
+        self.actions_.apply_theme(theme)
+        for part in (self.top, self.queue, self.settings, self.problem_list, self.log,
+                     self.figures, self.toast, self.empty, self.queue_dock, self.settings_dock,
+                     self.bottom_dock):
+            part.apply_theme(theme)
+        if self.pane is not None:
+            self.pane.apply_theme(theme)  # type: ignore[attr-defined]
+        self._show_state()
+
+    # --- drops
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if dropping.acceptable(event.mimeData()):
+            event.setDropAction(Qt.DropAction.CopyAction)
+            event.accept()
+            self.empty.set_over(True)
+
+    def dragMoveEvent(self, event: QDragMoveEvent) -> None:
+        event.setDropAction(Qt.DropAction.CopyAction)
+        event.accept()
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
+        self.empty.set_over(False)
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        self.empty.set_over(False)
+        if self.commands.take(event.mimeData()):
+            event.setDropAction(Qt.DropAction.CopyAction)
+            event.accept()
+
+    # --- coming and going
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.top.refit()
+
+    def _layout_file(self) -> QSettings:
+        return QSettings(str(paths.config_dir() / "window.ini"), QSettings.Format.IniFormat)
+
+    def _restore(self) -> None:
+        saved = self._layout_file()
+        geometry = saved.value("geometry")
+        if geometry is None or not self.restoreGeometry(geometry):
+            room = self.screen().availableSize()
+            self.resize(min(1440, room.width()), min(900, room.height()))
+            if room.width() < 1180:
+                self.settings_dock.hide()
+        state = saved.value("docks")
+        if state is not None:
+            self.restoreState(state, _LAYOUT)
+        self.settings.set_advanced(saved.value("advanced", "false") == "true")
+
+    def save_layout(self) -> None:
+        """Keep place, size and docks for the next start."""
+        saved = self._layout_file()
+        saved.setValue("geometry", self.saveGeometry())
+        saved.setValue("docks", self.saveState(_LAYOUT))
+        saved.setValue("advanced", "true" if self.settings.advanced_open else "false")
+        saved.sync()
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        if not self._ended:
+            self.save_layout()
+            self.end()
+        event.accept()
+        self.closed.emit()
+
+    def end(self) -> None:
+        """Let go of the session: no events, no requests from here on."""
+        self._ended = True
+        self.notice.close()
+        self.thumbnails.close()
+        self.tasks.close()
+        self.bridge.close()
+        if self.pane is not None:
+            self.pane.close_engine()  # type: ignore[attr-defined]
+
+    def bring_to_front(self) -> None:
+        """Show the window above others, wherever it is."""
+        self.setWindowState(self.windowState() & ~Qt.WindowState.WindowMinimized)
+        self.show()
+        self.raise_()
+        self.activateWindow()
+
+    def add(self, files: Sequence[Path], then: Callable[[], None] | None = None) -> None:
+        """Queue FILES and read them."""
+        self.commands.add(files)
+        if then is not None:
+            then()

@@ -1,0 +1,1 @@
+"""The docks: run settings, problems, log."""

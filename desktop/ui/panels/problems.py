@@ -1,0 +1,193 @@
+"""Problems: what went wrong where and what to do, a click away from the place."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    QSize,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import QFontMetrics, QGuiApplication, QKeySequence, QPainter, QResizeEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QFrame,
+    QListView,
+    QMenu,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QWidget,
+)
+
+from desktop.i18n import _
+from desktop.jobs.events import ProblemView
+from desktop.ui.theme import Theme, colour, pixmap
+from desktop.ui.views.delegate import bold, small
+from desktop.ui.views.fitting import wrapped
+from desktop.ui.words import DOT
+
+VIEW_ROLE = int(Qt.ItemDataRole.UserRole)
+ICON = 16
+PAD = 8
+
+
+def place_of(problem: ProblemView) -> str:
+    """Where it happened: ``report.pdf · page 12``; "" for the engine's own."""
+    page = _("page {n}").format(n=problem.page) if problem.page else ""
+    return DOT.join(part for part in (problem.document, page) if part)
+
+
+def line_of(problem: ProblemView) -> str:
+    """The problem as one line of text, for the clipboard."""
+    place = place_of(problem)
+    return f"{place}: {problem.problem.line()}" if place else problem.problem.line()
+
+
+class ProblemsModel(QAbstractListModel):
+    """Problems in the order they came; a key is there once."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.problems: list[ProblemView] = []
+
+    def put(self, problem: ProblemView) -> None:
+        """Add it, or replace the one with its key."""
+        for row, known in enumerate(self.problems):
+            if known.key == problem.key:
+                self.problems[row] = problem
+                self.dataChanged.emit(self.index(row), self.index(row))
+                return
+        self.beginInsertRows(QModelIndex(), len(self.problems), len(self.problems))
+        self.problems.append(problem)
+        self.endInsertRows()
+
+    def take(self, key: str) -> None:
+        """Remove the one with KEY, if it is there."""
+        for row, known in enumerate(self.problems):
+            if known.key == key:
+                self.beginRemoveRows(QModelIndex(), row, row)
+                del self.problems[row]
+                self.endRemoveRows()
+                return
+
+    def rowCount(self, parent: QModelIndex | QPersistentModelIndex = QModelIndex()) -> int:  # noqa: B008
+        return 0 if parent.isValid() else len(self.problems)
+
+    def data(self, index: QModelIndex | QPersistentModelIndex,
+             role: int = int(Qt.ItemDataRole.DisplayRole)) -> object:
+        if not index.isValid() or index.row() >= len(self.problems):
+            return None
+        problem = self.problems[index.row()]
+        if role == VIEW_ROLE:
+            return problem
+        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
+            return line_of(problem)
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return problem.problem.detail or problem.problem.code
+        return None
+
+
+class _Delegate(QStyledItemDelegate):
+    """Place and sentence, then the way out, wrapped to the width there is."""
+
+    def __init__(self, view: QListView, theme: Theme) -> None:
+        super().__init__(view)
+        self._view = view
+        self.theme = theme
+
+    def _lines(self, problem: ProblemView) -> tuple[list[str], list[str], list[str]]:
+        width = self._view.viewport().width() - 3 * PAD - ICON
+        font = self._view.font()
+        place = place_of(problem)
+        return (wrapped(place, bold(font), width, 3) if place else [],
+                wrapped(problem.problem.message, font, width, 6),
+                wrapped(problem.problem.hint, small(font), width, 6)
+                if problem.problem.hint else [])
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex) -> QSize:
+        place, message, hint = self._lines(index.data(VIEW_ROLE))
+        font = self._view.font()
+        return QSize(0, len(place) * QFontMetrics(bold(font)).height()
+                     + len(message) * QFontMetrics(font).height()
+                     + len(hint) * QFontMetrics(small(font)).height() + 2 * PAD - 4)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex) -> None:
+        painter.save()
+        rect = option.rect
+        if option.state & QStyle.StateFlag.State_Selected:
+            painter.fillRect(rect, colour(self.theme, "selection"))
+        elif option.state & QStyle.StateFlag.State_MouseOver:
+            painter.fillRect(rect, colour(self.theme, "hover"))
+        font = self._view.font()
+        y = rect.top() + PAD - 2
+        picture = pixmap("triangle-alert", self.theme.warning, ICON,
+                         self._view.devicePixelRatioF())
+        painter.drawPixmap(rect.left() + PAD, y + 1, picture)
+        for lines, style, token in zip(
+                self._lines(index.data(VIEW_ROLE)), (bold(font), font, small(font)),
+                ("text", "text", "secondary"), strict=True):
+            painter.setFont(style)
+            painter.setPen(colour(self.theme, token))
+            metrics = QFontMetrics(style)
+            for line in lines:
+                painter.drawText(rect.left() + 2 * PAD + ICON, y + metrics.ascent(), line)
+                y += metrics.height()
+        painter.restore()
+
+
+class ProblemsPanel(QListView):
+    """The list; a double click or Enter goes to the place."""
+
+    go_to = Signal(object)
+    """A ProblemView."""
+
+    def __init__(self, model: ProblemsModel, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAccessibleName(_("Problems"))
+        self.setModel(model)
+        self._delegate = _Delegate(self, theme)
+        self.setItemDelegate(self._delegate)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setMouseTracking(True)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setResizeMode(QListView.ResizeMode.Adjust)
+        self.activated.connect(lambda index: self.go_to.emit(index.data(VIEW_ROLE)))
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.customContextMenuRequested.connect(self._menu)
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Draw in THEME from now on."""
+        self._delegate.theme = theme
+        self.viewport().update()
+
+    def copy(self) -> None:
+        """Put the selected problems (all, when none is selected) on the clipboard as lines."""
+        model = self.model()
+        rows = sorted(index.row() for index in self.selectedIndexes())
+        rows = rows or list(range(model.rowCount()))
+        QGuiApplication.clipboard().setText(
+            "\n".join(line_of(model.index(row, 0).data(VIEW_ROLE)) for row in rows))
+
+    def _menu(self, position: object) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        index = self.currentIndex()
+        menu.addAction(_("Go there"), lambda: self.go_to.emit(index.data(VIEW_ROLE))
+                       ).setEnabled(index.isValid())
+        menu.addAction(_("Copy"), self.copy).setEnabled(self.model().rowCount() > 0)
+        menu.popup(self.viewport().mapToGlobal(position))  # type: ignore[arg-type]
+
+    def keyPressEvent(self, event: object) -> None:
+        if event.matches(QKeySequence.StandardKey.Copy):  # type: ignore[attr-defined]
+            self.copy()
+            return
+        super().keyPressEvent(event)  # type: ignore[arg-type]
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.scheduleDelayedItemsLayout()

@@ -1,0 +1,136 @@
+"""Messages that interrupt nobody: a bar over the lower edge, and the desktop's own notice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import (
+    QApplication,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QSystemTrayIcon,
+    QToolButton,
+    QWidget,
+)
+
+from desktop.i18n import _
+from desktop.ui.theme import icon, pixmap
+from desktop.ui.tokens import Theme
+
+SHOWN_MS = 7_000
+MOST_WIDE = 640
+_KINDS = {"info": ("info", "link"), "ok": ("circle-check", "ok"),
+          "warning": ("triangle-alert", "warning"), "error": ("circle-x", "error")}
+
+
+class Toast(QWidget):
+    """One message at a time, over the lower edge of HOST. Errors stay until they are closed."""
+
+    def __init__(self, host: QWidget, theme: Theme) -> None:
+        super().__init__(host)
+        self._theme = theme
+        self._kind = "info"
+        self.setAccessibleName(_("Message"))
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 8, 8, 8)
+        row.setSpacing(8)
+        self._icon = QLabel()
+        self.text = QLabel()
+        self.text.setWordWrap(True)
+        self.text.setTextFormat(Qt.TextFormat.PlainText)
+        self.text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.button = QPushButton()
+        self._close = QToolButton()
+        self._close.setAccessibleName(_("Close message"))
+        self._close.setToolTip(_("Close"))
+        self._close.clicked.connect(self.hide)
+        row.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
+        row.addWidget(self.text, 1)
+        row.addWidget(self.button)
+        row.addWidget(self._close, 0, Qt.AlignmentFlag.AlignTop)
+        self._act: Callable[[], None] | None = None
+        self.button.clicked.connect(self._clicked)
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.timeout.connect(self.hide)
+        host.installEventFilter(self)
+        self.apply_theme(theme)
+        self.hide()
+
+    def say(self, text: str, kind: str = "info", action: str = "",
+            act: Callable[[], None] | None = None) -> None:
+        """Show TEXT (KIND: info, ok, warning, error), with a button ACTION that calls ACT."""
+        self._kind = kind
+        self._act = act
+        self.text.setText(text)
+        self.button.setText(action)
+        self.button.setVisible(bool(action))
+        self.apply_theme(self._theme)
+        self._place()
+        self.show()
+        self.raise_()
+        if kind == "error":
+            self._timer.stop()
+        else:
+            self._timer.start(SHOWN_MS)
+
+    def _clicked(self) -> None:
+        self.hide()
+        if self._act is not None:
+            self._act()
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Draw in THEME from now on."""
+        self._theme = theme
+        name, token = _KINDS[self._kind]
+        self._icon.setPixmap(pixmap(name, getattr(theme, token), 18, self.devicePixelRatioF()))
+        self._close.setIcon(icon("x", theme, "secondary"))
+        self._close.setIconSize(QSize(14, 14))
+        self.update()
+
+    def _place(self) -> None:
+        host = self.parentWidget()
+        width = min(MOST_WIDE, host.width() - 32)
+        self.setFixedWidth(width)
+        height = self.layout().heightForWidth(width)
+        self.setFixedHeight(max(height, 44))
+        self.move((host.width() - width) // 2, host.height() - self.height() - 16)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Resize and self.isVisible():
+            self._place()
+        return False
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setBrush(QColor(self._theme.surface))
+        painter.setPen(QPen(QColor(self._theme.border_strong), 1))
+        painter.drawRoundedRect(self.rect().adjusted(0, 0, -1, -1), 8, 8)
+
+
+class DesktopNotice:
+    """The desktop's notification area, where there is one and the window is not in front."""
+
+    def __init__(self, window: QWidget) -> None:
+        self._window = window
+        self._tray: QSystemTrayIcon | None = None
+
+    def say(self, title: str, text: str) -> None:
+        """Tell that something is done."""
+        if self._window.isActiveWindow() or not QSystemTrayIcon.isSystemTrayAvailable():
+            QApplication.alert(self._window)
+            return
+        if self._tray is None:
+            self._tray = QSystemTrayIcon(self._window.windowIcon(), self._window)
+            self._tray.messageClicked.connect(self._window.activateWindow)
+        self._tray.show()
+        self._tray.showMessage(title, text, self._window.windowIcon())
+
+    def close(self) -> None:
+        """Leave the notification area."""
+        if self._tray is not None:
+            self._tray.hide()
