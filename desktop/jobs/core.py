@@ -299,8 +299,9 @@ class Core:
 
     def engine_log(self, line: LogLine) -> None:
         """A line for the log."""
-        logging.getLogger(f"verso.worker.{line.source}").log(min(line.level, logging.WARNING),
-                                                             "%s", line.text)
+        if line.source not in ("stdout", "stderr"):  # those may hold a document's text
+            logging.getLogger(f"worker.{line.source}").log(
+                min(line.level, logging.WARNING), "%s", line.text)
         self.outbox.post(LogAdded(line.level, line.source, line.text, time.time()))
 
     def worker_died(self, event: WorkerDied) -> None:

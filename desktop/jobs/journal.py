@@ -369,8 +369,9 @@ def _problem(text: str | None) -> Problem | None:
 def _document_row(row: tuple[Any, ...]) -> DocumentRow:
     (document_id, path, name, state, sha256, size, mtime_ns, pages, page_range, locked, held,
      problem) = row
-    return DocumentRow(document_id, os.fsdecode(path), name, DocumentState(state), sha256,
-                       size, mtime_ns, pages, page_range, bool(locked), bool(held), _problem(problem))
+    return DocumentRow(
+        document_id, os.fsdecode(path), name, DocumentState(state), sha256, size, mtime_ns,
+        pages, page_range, bool(locked), bool(held), _problem(problem))
 
 
 def _page_row(row: tuple[Any, ...]) -> PageRow:

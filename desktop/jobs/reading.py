@@ -48,10 +48,6 @@ from desktop.settings import Values, setting
 log = logging.getLogger(__name__)
 
 
-CANCEL_SECONDS = 30.0
-"""An engine lets go of a page within a block; one that takes longer hangs."""
-
-
 class Tools(NamedTuple):
     """What reading pages takes."""
 
@@ -78,6 +74,8 @@ class Reading:
         self._t = tools
         self.runs: dict[PageKey, PageRun] = {}
         self.looked_at: PageKey | None = None
+        self._drawn = False
+        """Whether any page has been drawn, or failed to be, by now."""
         self._cancelling: set[str] = set()
         """Pages that were taken back from the engine, which has not confirmed it yet."""
 
@@ -89,7 +87,8 @@ class Reading:
     # --- forward
     def fill(self) -> None:
         """Take pages into the window and hand over what is drawn."""
-        window = window_size(self._t.engine.capacity)
+        # The very first page has the drawing process that is warm to itself: a person waits.
+        window = window_size(self._t.engine.capacity) if self._drawn else 1
         for key in to_begin(self._t.journal, self.runs.keys(), window, self.looked_at):
             self._begin(key)
         if not self.runs:
@@ -177,8 +176,11 @@ class Reading:
         request = replace_request(request_for(run.values, document.path, run.key.number),
                                   password=self._t.documents.passwords.get(document.id),
                                   words=words)
-        run.rendered = await self.render(
-            request, priority=0 if run.key == self.looked_at else 1)
+        try:
+            run.rendered = await self.render(
+                request, priority=0 if run.key == self.looked_at else 1)
+        finally:
+            self._drawn = True
         run.drawn.set_result(run.rendered)
 
     async def render(self, request: RenderRequest, priority: int) -> RenderedPage:
@@ -233,7 +235,9 @@ class Reading:
     def _leave(self, run: PageRun) -> None:
         """Out of the window, finished or not."""
         if run.with_engine and not run.ended.done():
-            self._cancel(run)
+            # The client gives an engine that does not let go a while, then starts it again.
+            self._cancelling.add(run.id)
+            self._t.engine.cancel(run.id)
         if not run.drawn.done():
             run.drawn.cancel()
         if run.rendered is not None:
@@ -246,24 +250,6 @@ class Reading:
             self._t.outbox.post(PageUpdated(row.view()))
         self._t.documents.tell(run.key.document_id)
         self._t.wake()
-
-    def _cancel(self, run: PageRun) -> None:
-        """Take it from the engine; the page may go there again once that is confirmed."""
-        self._cancelling.add(run.id)
-        self._t.engine.cancel(run.id)
-        asyncio.get_running_loop().call_later(CANCEL_SECONDS, self._overdue, run)
-
-    def _overdue(self, run: PageRun) -> None:
-        """An engine that does not let go of a page hangs: only a new one helps."""
-        if run.id not in self._cancelling or self._t.engine.failed:
-            return
-        log.warning("the engine did not let go of page %s, it is started again", run.id)
-        self._cancelling.clear()
-        for other in self.runs.values():
-            if other.with_engine and not other.ended.done():
-                other.phase = Phase.DRAWN
-                other.ended.set_result(None)
-        self._t.engine.restart()
 
     def _clear(self, run: PageRun) -> None:
         """What was shown of it no longer holds."""
