@@ -25,7 +25,8 @@ ImageUrl = Callable[[str], "str | None"]
 
 # Private-use characters stand for what is taken out; the text itself may not contain them.
 _LT, _MATH, _TABLE, _END = "\ue000", "\ue001", "\ue002", "\ue003"
-_RESERVED = re.compile("[\ue000-\ue003\x00-\x08\x0b\x0c\x0e-\x1f\ufdd0\ud800-\udfff]")
+_BRACKET = {"[": "\ue004", "]": "\ue005"}
+_RESERVED = re.compile("[\ue000-\ue005\x00-\x08\x0b\x0c\x0e-\x1f\ufdd0\ud800-\udfff]")
 
 _TABLE_TAGS = "table|thead|tbody|tfoot|tr|td|th|caption|colgroup|col"
 _TAGS = (f"{_TABLE_TAGS}|br|hr|sup|sub|b|strong|i|em|u|s|del|ins|small|mark|code|ul|ol|li|p|div|"
@@ -51,6 +52,10 @@ _BARE_TEXT = re.compile(r"(<table\b[^<>]*>)\s*(?=[^<\s])", re.IGNORECASE)
 _FIND_PLACE = re.compile(f"<p>{_TABLE}(\\d+){_END}</p>|{_TABLE}(\\d+){_END}")
 _FIND_LAST = re.compile(f'<(?:[^">]|"[^"]*")*>|{_MATH}(\\d+){_END}|{_LT}')
 _IN_TAG = re.compile(f"{_MATH}(\\d+){_END}|{_LT}")
+_BRACKETS = re.compile(r"[\[\]]")
+_TARGET = re.compile(r"\([^()\n]{0,1000}(?:\([^()\n]{0,200}\)[^()\n]{0,1000})?\)")
+_WEB = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
+_LONGEST = 200_000
 
 
 def block_html(block: Block, *, picture: str | None = None,
@@ -80,6 +85,8 @@ def markdown_html(text: str, *, open_ended: bool = False,
     shown."""
     if not text:
         return ""
+    if len(text) > _LONGEST:
+        return _plain(text)
     text, formulas = _take_out(_safe(text), open_ended)
     tables: list[str] = []
 
@@ -87,10 +94,44 @@ def markdown_html(text: str, *, open_ended: bool = False,
         tables.append(_BARE_TEXT.sub(r"\1<tr><td>", match[0]))
         return f"\n\n{_TABLE}{len(tables) - 1}{_END}\n\n"
 
-    text = _FIND_TABLE.sub(take_table, text)
-    result = _convert(text)
+    original = text
+    text = _only_links(_FIND_TABLE.sub(take_table, text))
+    try:
+        result = _convert(text)
+    except RecursionError:
+        # Lists within lists without end: no document, but a loop of the model may write it.
+        return _plain(original)
     result = _FIND_PLACE.sub(lambda match: tables[int(match[1] or match[2])], result)
     return _put_back(_sanitise(result, image_url), formulas)
+
+
+def _plain(text: str) -> str:
+    return f'<pre class="plain">{_escaped(_safe(text))}</pre>'
+
+
+def _only_links(text: str) -> str:
+    """TEXT with all brackets but those of links and pictures replaced: Python-Markdown takes
+    quadratic time over brackets that lead nowhere."""
+    if "[" not in text:
+        return text
+    opened: list[int] = []
+    plain: set[int] = set()
+    for match in _BRACKETS.finditer(text):
+        if match[0] == "[":
+            opened.append(match.start())
+        elif opened:
+            begin = opened.pop()
+            if len(opened) > 2 or not _TARGET.match(text, match.end()):
+                plain |= {begin, match.start()}
+    plain.update(opened)
+    if not plain:
+        return text
+    out: list[str] = []
+    at = 0
+    for position in sorted(plain):
+        out += (text[at:position], _BRACKET[text[position]])
+        at = position + 1
+    return "".join((*out, text[at:]))
 
 
 def _safe(text: str) -> str:
@@ -150,13 +191,12 @@ def _take_out(text: str, open_ended: bool) -> tuple[str, list[str]]:
             out.append(match[0])
         else:
             # Code stays as it is: what is in it is neither formula nor tag.
-            mark = match[0].strip().rstrip("abcdefghijklmnopqrstuvwxyz") if kind == "fence" else ""
-            end = find("\n" + mark[:3], at) if kind == "fence" else find(match[0], at)
-            length = len(match[0]) if kind == "code" else 0
+            closer = "\n" + match[0].lstrip()[:3] if kind == "fence" else match[0]
+            end = find(closer, at)
             if kind == "code" and end >= len(text):
                 out.append(match[0])
                 continue
-            end = min(end + length + (4 if kind == "fence" else 0), len(text))
+            end = min(end + len(closer), len(text))
             out.append(text[match.start():end].replace("<", _LT))
             at = end
     else:
@@ -172,6 +212,8 @@ class _Converter(threading.local):
             extensions=["tables", "fenced_code", "sane_lists", "nl2br"], output_format="html")
         # "[15]: Yuan He" is an entry of a bibliography here, not a link's definition to drop.
         self.markdown.parser.blockprocessors.deregister("reference")
+        for pattern in ("reference", "image_reference", "short_reference", "short_image_ref"):
+            self.markdown.inlinePatterns.deregister(pattern)
 
 
 _converter = _Converter()
@@ -187,6 +229,8 @@ def _sanitise(text: str, image_url: ImageUrl | None) -> str:
     def attribute(tag: str, name: str, value: str) -> str | None:
         if tag == "img" and name == "src":
             return image_url(value) if image_url else None
+        if name == "href" and not _WEB.match(value):
+            return None
         return value
 
     return nh3.clean(
@@ -204,4 +248,7 @@ def _put_back(text: str, formulas: list[str]) -> str:
         # Within a tag, in the description of a picture, only plain words will do.
         return _IN_TAG.sub("", match[0]) if _IN_TAG.search(match[0]) else match[0]
 
-    return _FIND_LAST.sub(last, text)
+    text = _FIND_LAST.sub(last, text)
+    for character, place in _BRACKET.items():
+        text = text.replace(place, character)
+    return text
