@@ -46,7 +46,7 @@ from desktop.jobs.events import (
 from desktop.jobs.figures import Figures
 from desktop.jobs.journal import Journal
 from desktop.jobs.outbox import Listener, Outbox
-from desktop.jobs.pages import Phase, stored_result
+from desktop.jobs.pages import Phase, StoredPages, stored_result
 from desktop.jobs.progress import Progress
 from desktop.jobs.reading import Reading, Tools, replace_request, request_for
 from desktop.jobs.records import PageKey, PageRow
@@ -214,27 +214,22 @@ class Core:
     # --- results
     async def page_result(self, page_id: str) -> PageResult:
         """See Session.page_result."""
-        return self._result(page_id)
-
-    def _result(self, page_id: str) -> PageResult:
         key, row = self._page(page_id)
         run = self.reading.runs.get(key)
         if run is not None and (run.raw or not row.state.final):
             return run.result()
         return stored_result(row, self.journal.result(key), self.figures)
 
-    async def document_result(self, document_id: int) -> DocumentResult:
-        """See Session.document_result."""
+    async def document_result(self, document_id: int,
+                              fetch: Callable[[str], PageResult]) -> DocumentResult:
+        """See Session.document_result; FETCH reads a page for whoever goes over them."""
         document = self.documents.row(document_id)
-        results = []
+        keys: list[str] = []
         last: PageRow | None = None
-        for row in list(self.journal.pages(document_id)):
-            if row.state.final:
+        for row in self.journal.pages(document_id):
+            keys.append(row.key.id)
+            if row.state.final and row.engine:
                 last = row
-                results.append(stored_result(row, self.journal.result(row.key), self.figures))
-            else:
-                results.append(self._result(row.key.id))
-            await asyncio.sleep(0)
         settings: dict[str, object] = dict(
             self.journal.settings_used(last.fingerprint) if last else {}) or dict(
             self.values.as_dict())
@@ -243,7 +238,7 @@ class Core:
         return DocumentResult(
             self.documents.view(document), document.sha256,
             last.engine if last else self.values["engine"], last.model if last else "",
-            settings, tuple(results))
+            settings, StoredPages(keys, fetch))
 
     async def bitmap(self, page_id: str) -> RenderedPage:
         """See Session.bitmap."""

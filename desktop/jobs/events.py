@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Union
 
@@ -260,11 +261,13 @@ class PageResult:
 
 @dataclass(frozen=True)
 class DocumentResult:
-    """What an export is made from."""
+    """What an export is made from. PAGES are read from the journal one by one as they are asked
+    for, so that a document of thousands of pages is never held as a whole: go over them on a
+    thread that may block, and not on the session's own."""
 
     view: DocumentView
     sha256: str
     engine: str
     model: str
     settings: dict[str, object]
-    pages: tuple[PageResult, ...]
+    pages: Sequence[PageResult]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import enum
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import overload
 
 from desktop.document.model import Block
 from desktop.document.parser import StreamParser, parse
@@ -128,6 +129,28 @@ class PageRun:
             (), event.seconds, event.first_text, event.prompt_tokens, event.output_tokens,
             len(self.parser.blocks), tables(self.parser.blocks), width, height, self.rotation,
             self.fingerprint, engine, model)
+
+
+class StoredPages(Sequence[PageResult]):
+    """The pages of a document, read from the journal whenever one is asked for."""
+
+    def __init__(self, ids: Sequence[str], fetch: Callable[[str], PageResult]) -> None:
+        self._ids = ids
+        self._fetch = fetch
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    @overload
+    def __getitem__(self, index: int) -> PageResult: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[PageResult]: ...
+
+    def __getitem__(self, index: int | slice) -> PageResult | Sequence[PageResult]:
+        if isinstance(index, slice):
+            return StoredPages(self._ids[index], self._fetch)
+        return self._fetch(self._ids[index])
 
 
 def page_state(finish: str) -> PageState:

@@ -145,8 +145,9 @@ class Session:
         return self._ask(lambda: self._core.page_result(page_id))
 
     def document_result(self, document_id: int) -> Future[DocumentResult]:
-        """Everything there is of a document, for an export."""
-        return self._ask(lambda: self._core.document_result(document_id))
+        """Everything there is of a document, for an export; its pages are read when asked for."""
+        return self._ask(lambda: self._core.document_result(
+            document_id, lambda page_id: self.page_result(page_id).result()))
 
     def bitmap(self, page_id: str) -> Future[RenderedPage]:
         """The upright bitmap that engine and canvas share, drawn again if need be. The caller

@@ -1,0 +1,136 @@
+"""``verso convert``: files and folders to Markdown and more, without a window."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from desktop import paths
+from desktop.cli.conversion import Conversion
+from desktop.cli.flags import add_settings, engine_arguments, values_of
+from desktop.cli.reporting import one_line, reporter
+from desktop.cli.status import Exit
+from desktop.engines.registry import entry
+from desktop.errors import VersoError
+from desktop.export import EXPORTERS, exporters
+from desktop.i18n import N_, _
+from desktop.intake import ranges
+from desktop.jobs.errors import JournalUnusable
+from desktop.jobs.session import Session
+from desktop.settings import Values
+from desktop.settings.store import Store
+
+
+class EngineMissing(VersoError):
+    """The chosen engine's own modules are not installed."""
+
+    code = "engine.missing"
+    message = N_("The engine “{engine}” is not installed (missing: {modules}).")
+    hint = N_("`verso engines` lists those that can start here.")
+
+
+class WrongCall(VersoError):
+    """An argument that cannot be used."""
+
+    code = "cli.usage"
+    message = N_("{what}")
+    hint = N_("See verso convert --help.")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare its arguments."""
+    parser.add_argument("inputs", nargs="+", metavar="INPUT", type=Path,
+                        help=_("files, and folders with all they hold"))
+    parser.add_argument("-o", "--output", required=True, metavar="DIR", type=Path, help=_(
+        "folder for the results, one folder in it for each input; called again with the same "
+        "folder, it goes on where it was"))
+    parser.add_argument("--format", default="md,json", metavar="NAME,…", help=_(
+        "what to write: {names} (default: md,json)").format(names=", ".join(EXPORTERS)))
+    parser.add_argument("--pages", default="", metavar="RANGE", help=_(
+        "pages to read of each document, like 1-3,7 or 5-"))
+    parser.add_argument("--password-file", metavar="FILE", type=Path, help=_(
+        "passwords for protected documents, one a line; each is tried"))
+    parser.add_argument("--json", action="store_true", help=_(
+        "a summary as one JSON document on stdout"))
+    parser.add_argument("--engine-arg", action="append", default=[], metavar="KEY=VALUE",
+                        help=_("passed on to the engine as it is; may be repeated"))
+    add_settings(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Convert; the exit status."""
+    loaded = Store().load()
+    for problem in loaded.problems:
+        _complain(problem.line())
+    try:
+        values = values_of(args, loaded.values)
+        extra = _engine_arguments(args.engine_arg, values)
+        formats = [exporter.name for exporter in exporters(
+            [name.strip() for name in args.format.split(",") if name.strip()])]
+        if not formats:
+            raise WrongCall(what=_("--format names no format."))
+        ranges.check(args.pages)
+        passwords = _passwords(args.password_file)
+        output = _output(args.output)
+    except VersoError as error:
+        _complain(error.problem().line())
+        return Exit.USAGE
+    missing = entry(values["engine"]).missing()
+    if missing:
+        _complain(EngineMissing(engine=values["engine"],
+                                modules=", ".join(missing)).problem().line())
+        return Exit.NO_ENGINE
+    try:
+        session = Session(output / ".verso" / "journal.db", paths.cache_dir(), values,
+                          engine_args=extra, resume=False)
+    except JournalUnusable as error:
+        _complain(error.problem().line())
+        return Exit.USAGE
+    report = reporter()
+    try:
+        conversion = Conversion(session, output, formats, passwords, report)
+        status = conversion.run(args.inputs, args.pages)
+    finally:
+        session.close()
+        report.close()
+    if args.json:
+        print(json.dumps({
+            "version": 1, "output": str(output), "exit_status": int(status),
+            "engine": {"name": values["engine"], "model": conversion.model},
+            "documents": conversion.summary()}, ensure_ascii=False, indent=2))
+    return status
+
+
+def _engine_arguments(pairs: list[str], values: Values) -> dict[str, str]:
+    entry(values["engine"])  # an unknown engine is said first
+    try:
+        return engine_arguments(pairs, values["engine"])
+    except ValueError as error:
+        raise WrongCall(what=_("--engine-arg takes KEY=VALUE, not “{text}”.").format(
+            text=error)) from error
+
+
+def _passwords(file: Path | None) -> list[str]:
+    if file is None:
+        return []
+    try:
+        text = file.read_text("utf-8-sig", errors="surrogateescape")
+    except OSError as error:
+        raise WrongCall(what=_("The password file {file} cannot be read: {reason}.").format(
+            file=file, reason=error.strerror)) from error
+    return [line for line in text.splitlines() if line]
+
+
+def _output(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WrongCall(what=_("The folder {folder} cannot be made: {reason}.").format(
+            folder=folder, reason=error.strerror)) from error
+    return folder.absolute()
+
+
+def _complain(line: str) -> None:
+    print(one_line(f"verso: {line}"), file=sys.stderr)
