@@ -90,7 +90,7 @@ def no_error_logged(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture
 def no_process_left(test_mark: str) -> Iterator[Callable[[], list[str]]]:
-    """Fail a test that leaves a process running (waits 10 s for it to end by itself).
+    """Fail a test that leaves a process running (it is given some seconds to end by itself).
 
     The value is a function that gives the command lines of those that run now.
     """

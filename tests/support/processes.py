@@ -20,6 +20,10 @@ NO_QT = Path(__file__).with_name("noqt")
 """Folder of stand-ins that raise ImportError; first on PYTHONPATH it keeps Qt out."""
 
 
+PATIENCE = float(os.environ.get("VERSO_TEST_PATIENCE", "10"))
+"""Seconds a process may take to end by itself."""
+
+
 def without_qt(env: dict[str, str] | None = None) -> dict[str, str]:
     """A copy of ENV (default: this process's) in which importing Qt fails, in children too."""
     env = dict(os.environ if env is None else env)
@@ -52,7 +56,7 @@ def descendants(mark: str) -> list[psutil.Process]:
     return found
 
 
-def left_running(mark: str, patience: float = 10.0) -> list[str]:
+def left_running(mark: str, patience: float = PATIENCE) -> list[str]:
     """Command lines of descendants that still live after PATIENCE seconds (empty: none)."""
     deadline = time.monotonic() + patience
     while (left := descendants(mark)) and time.monotonic() < deadline:
