@@ -362,10 +362,10 @@ class Commands:
             actions[key].setEnabled(shown)
         for key in ("next_suspicious", "previous_suspicious"):
             actions[key].setEnabled(suspicious > 0)
-        actions["follow"].setVisible(any_documents)
+        actions["follow"].setEnabled(any_documents)
+        window.top.button("follow").setVisible(any_documents)
         window.top.button("export").setEnabled(any_documents)
         actions["export"].setEnabled(any_documents)
-        actions["export"].setVisible(any_documents)
         window.top.refit()
 
     _start_look = ("", "")

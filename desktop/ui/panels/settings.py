@@ -129,7 +129,7 @@ class _Row(QWidget):
             "badge-warning" if setting.applies is Applies.ENGINE_RESTART else "badge"))
         self.badge.setToolTip(_("When a change takes effect"))
         head.addWidget(self.title, 1)
-        head.addWidget(self.badge)
+        head.addWidget(self.badge, 0, Qt.AlignmentFlag.AlignVCenter)
         column.addLayout(head)
         if compact:
             head.addWidget(field)
@@ -223,6 +223,7 @@ class SettingsPanel(QScrollArea):
         self._more = QToolButton()
         self._more.setText(_("Advanced ({n})").format(n=len(more)))
         self._more.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self._more.setProperty("quiet", True)
         self._more.setCheckable(True)
         self._more.setChecked(self._open)
         self._more.setVisible(bool(more))
@@ -235,9 +236,9 @@ class SettingsPanel(QScrollArea):
         self._more.toggled.connect(self._unfold)
         column.addWidget(self._more, 0, Qt.AlignmentFlag.AlignLeft)
         column.addWidget(self._advanced)
-        line = QFrame()
-        line.setProperty("role", "line")
-        column.addWidget(line)
+        self._line = QFrame()
+        self._line.setProperty("role", "line")
+        column.addWidget(self._line)
         self._facts_title = _label("", "heading")
         self._facts = _small(_label("", "secondary"))
         column.addWidget(self._facts_title)
@@ -284,6 +285,7 @@ class SettingsPanel(QScrollArea):
             elif key != "engine":
                 row.set_note(notes.got(key, ready))
         page = self._page
+        self._line.setVisible(page is not None)
         self._facts_title.setVisible(page is not None)
         self._facts.setVisible(page is not None)
         if page is not None:

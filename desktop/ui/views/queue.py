@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QItemSelectionModel, QModelIndex, QPoint, Qt, Signal
-from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QMouseEvent, QResizeEvent
+from PySide6.QtGui import (
+    QContextMenuEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QMenu, QTreeView, QWidget
 
 from desktop.i18n import _
 from desktop.jobs.events import DocumentState, DocumentView, PageView
 from desktop.ui.models.queue import QueueModel
-from desktop.ui.theme import Theme
+from desktop.ui.theme import Theme, colour
 from desktop.ui.views.delegate import TEXT_LEFT, QueueDelegate
 from desktop.ui.views.thumbnails import Thumbnails
 
@@ -31,8 +38,8 @@ class QueueView(QTreeView):
         super().__init__(parent)
         self.setObjectName("queue")
         self.setAccessibleName(_("Queue of documents and pages"))
-        self.setModel(model)
         self._model = model
+        self.setModel(model)
         self.delegate = QueueDelegate(self, thumbnails, theme)
         self.setItemDelegate(self.delegate)
         self.setHeaderHidden(True)
@@ -145,6 +152,15 @@ class QueueView(QTreeView):
             self._remove()
             return
         super().keyPressEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self._model.rowCount() == 0:
+            painter = QPainter(self.viewport())
+            painter.setPen(colour(self.delegate.theme, "secondary"))
+            area = self.viewport().rect().adjusted(12, 12, -12, -12)
+            painter.drawText(area, Qt.AlignmentFlag.AlignTop | Qt.TextFlag.TextWordWrap,
+                             _("Documents and their pages are listed here."))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
