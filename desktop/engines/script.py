@@ -48,7 +48,8 @@ Top level
 
     ============== ============================================================================
     hang           waits (``seconds``; 0: for ever) as a lost reply does: can be cancelled
-    block          the same, but blocks the whole process: only a signal helps
+    block          the same, but blocks the event loop: cancelling does not help, SIGTERM does
+    stuck          the same, holding Python's own lock as native code may: only SIGKILL helps
     kill segv abrt the process gets SIGKILL, SIGSEGV or SIGABRT
     exit           the process ends with ``status`` (1), without cleaning up
     raise          a VersoError with ``code``, ``message``, ``hint``, ``detail``: this page fails
@@ -105,8 +106,8 @@ class BadScript(VersoError):
     hint = N_("Correct the script, or unset VERSO_SCRIPT.")
 
 
-Kind = Literal["hang", "block", "kill", "segv", "abrt", "exit", "raise", "crash", "died", "loop",
-               "flood", "print", "print-error", "write", "write-error", "log"]
+Kind = Literal["hang", "block", "stuck", "kill", "segv", "abrt", "exit", "raise", "crash", "died",
+               "loop", "flood", "print", "print-error", "write", "write-error", "log"]
 
 
 class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -7,6 +7,7 @@ the engines use it; it is hidden from users. Runs on Python 3.10 with msgspec al
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import logging
 import os
 import platform
@@ -187,9 +188,11 @@ async def _fail(fault: scripts.Fault) -> None:
     """Let FAULT happen; returns for those that the process survives."""
     kind = fault.kind
     if kind == "hang":
-        await asyncio.sleep(fault.seconds or 1e9)
+        await asyncio.sleep(fault.seconds or 1e6)
     elif kind == "block":
-        time.sleep(fault.seconds or 1e9)
+        time.sleep(fault.seconds or 1e6)
+    elif kind == "stuck":
+        ctypes.PyDLL(None).sleep(int(fault.seconds) or 1_000_000)
     elif kind in _SIGNALS:
         os.kill(os.getpid(), _SIGNALS[kind])
         time.sleep(60)  # Signals sent to oneself may take a moment.

@@ -83,8 +83,8 @@ class Worker:
         self._engine: Optional[Engine] = None
         self._capacity = 0
         """0 until the engine is ready."""
-        self._wanted = 0
-        """What the application asked for; 0: the engine's own choice."""
+        self._wanted: Optional[int] = None
+        """What the application asked for; 0: the engine's own choice, None: nothing yet."""
         self._waiting: Dict[str, Tuple[int, int, SubmitPage]] = {}
         """Page id → (priority, turn, page): the smallest begins next."""
         self._turn = 0
@@ -168,10 +168,10 @@ class Worker:
             _log.exception("loading the engine failed")
             self.fail(EngineCrashed(title=title, detail=traceback.format_exc()), fatal=False)
         else:
-            self._capacity = max(1, ready.capacity)
-            self._set_concurrency(self._wanted or int(command.settings.get("concurrency") or 0))
             self._outbox.send(ready)
-            self._fill()
+            self._capacity = max(1, ready.capacity)
+            self._set_concurrency(int(command.settings.get("concurrency") or 0)
+                                  if self._wanted is None else self._wanted)
 
     def _progress(self, step: str, fraction: float) -> None:
         self._outbox.send(EngineLoading(step, fraction))
