@@ -6,16 +6,16 @@ import configparser
 import re
 import shutil
 import subprocess
-import tomllib
 import xml.etree.ElementTree as ElementTree
 
 import pytest
+import tomllib
 
 import desktop
 from tests.support.data import ROOT
 
-ENTRY = ROOT / "packaging/verso-ocr.desktop"
-METAINFO = ROOT / "packaging/verso-ocr.metainfo.xml"
+ENTRY = ROOT / "packaging/verso.desktop"
+METAINFO = ROOT / "packaging/verso.metainfo.xml"
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 
 
