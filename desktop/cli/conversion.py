@@ -38,6 +38,8 @@ class _Item:
 
     view: DocumentView
     done: bool = False
+    unlocked: bool = False
+    """A password opened it; the news of that may still be on its way."""
     files: list[Path] = field(default_factory=list)
     problems: list[tuple[int, Problem]] = field(default_factory=list)
     """(page, what is wrong); page 0: the document's own."""
@@ -68,7 +70,6 @@ class Conversion:
         # A folder that is both input and output is walked: results in it are known as such.
         skip = [] if any(_same(path, self._output) for path in inputs) else [self._output]
         adding = session.add(inputs, page_range=page_range, skip=skip, redo_outdated=True)
-        session.warm_up()
         session.start()
         try:
             self._order = adding.result()
@@ -116,10 +117,21 @@ class Conversion:
                         return
 
     def _document(self, view: DocumentView) -> None:
-        item = self._items.setdefault(view.id, _Item(view))
-        item.view = view
-        if item.done or view.id not in self._order:
-            return
+        """One document changed. They are written in the order they were named, so that the
+        same call gives the same names of folders."""
+        self._items.setdefault(view.id, _Item(view)).view = view
+        for document_id in self._order:
+            item = self._items.get(document_id)
+            if item is None:
+                return
+            if not item.done:
+                self._advance(item)
+            if not item.done:
+                return
+
+    def _advance(self, item: _Item) -> None:
+        """Write it, unlock it or give it up when it is time."""
+        view = item.view
         match view.state:
             case DocumentState.OPEN if view.selected == view.finished and view.selected:
                 self._write(item)
@@ -141,8 +153,11 @@ class Conversion:
         if item.view.selected and item.view.finished == item.view.selected:
             self._write(item)  # read by an earlier call: nothing needs the file any more
             return
+        if item.unlocked:
+            return
         for password in self._passwords:
             if self._session.unlock(item.view.id, password).result():
+                item.unlocked = True
                 return
         self._give_up(item, WrongPassword().problem() if self._passwords else problem)
 

@@ -82,14 +82,18 @@ def run(args: argparse.Namespace) -> int:
         _complain(EngineMissing(engine=values["engine"],
                                 modules=", ".join(missing)).problem().line())
         return Exit.NO_ENGINE
+    journal = output / ".verso" / "journal.db"
+    begun_before = journal.exists()
     try:
-        session = Session(output / ".verso" / "journal.db", paths.cache_dir(), values,
+        session = Session(journal, paths.cache_dir(), values,
                           engine_args=extra, resume=False)
     except JournalUnusable as error:
         _complain(error.problem().line())
         return Exit.USAGE
     report = reporter()
     try:
+        if not begun_before:  # else there may be nothing left that needs the engine
+            session.warm_up()
         conversion = Conversion(session, output, formats, passwords, report)
         status = conversion.run(args.inputs, args.pages)
     finally:

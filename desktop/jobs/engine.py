@@ -80,10 +80,6 @@ class EngineLink:
         """What it reads with, as it says itself."""
         return self.view.ready.model if self.view.ready else ""
 
-    def settings(self) -> dict[str, object]:
-        """What goes along with a page."""
-        return {**self._values.as_dict(), **self._extra}
-
     def set_values(self, values: Values) -> None:
         """Use VALUES; a restart that they need is due (see ``outdated``), not done."""
         before, self._values = self._values, values
@@ -137,7 +133,7 @@ class EngineLink:
         self._started_with = self._values
         self._show(EngineView(self._values["engine"], EngineState.LOADING))
         self._client.set_concurrency(self._values["concurrency"])
-        self._client.start(self._values["engine"], self.settings())
+        self._client.start(self._values["engine"], {**self._values.as_dict(), **self._extra})
 
     def _arrived(self, event: ClientEvent) -> None:
         self._deliver(lambda: self._handle(event))

@@ -124,7 +124,7 @@ class Reading:
             self._t.outbox.post(PageUpdated(run.view()))
             self._t.engine.submit(SubmitPage(
                 run.id, run.rendered.image, run.rendered.width, run.rendered.height,
-                run.rendered.words, self._t.engine.settings(),
+                run.rendered.words, dict(run.values.as_dict()),
                 0 if key == self.looked_at else 1, attempt))
 
     # --- one page
