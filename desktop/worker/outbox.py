@@ -21,8 +21,8 @@ from desktop.worker.lines import LineLimit, printable
 
 HIGH = 256
 """Messages that may wait before producers of text have to."""
-LOW = 64
-"""Messages left waiting when they may go on."""
+HIGH_BYTES = 1 << 20
+"""Likewise, their size in sum."""
 
 
 class Outbox:
@@ -31,6 +31,10 @@ class Outbox:
     def __init__(self, channel: Channel[AnyCommand]) -> None:
         self._channel = channel
         self._waiting: Deque[bytes] = deque()
+        self._size = 0
+        """Bytes in ``_waiting``."""
+        self._crowded = False
+        """Whether a producer waits for room."""
         self._changed = threading.Condition()
         self._closing = False
         self._loop: Optional[asyncio.AbstractEventLoop] = None
@@ -50,15 +54,21 @@ class Outbox:
             if self._closing:
                 return
             self._waiting.append(data)
+            self._size += len(data)
             self._changed.notify()
 
     async def room(self) -> None:
         """Wait until more text may be queued."""
-        while len(self._waiting) >= HIGH and self._room is not None and not self._closing:
-            self._room.clear()
-            # Asked again: the writer may have emptied the queue before the event was cleared.
-            if len(self._waiting) >= HIGH:
-                await self._room.wait()
+        while self._room is not None:
+            with self._changed:
+                if self._closing or not self._full(1):
+                    return
+                self._crowded = True
+                self._room.clear()
+            await self._room.wait()
+
+    def _full(self, part: int) -> bool:
+        return len(self._waiting) * part >= HIGH or self._size * part >= HIGH_BYTES
 
     def close(self, timeout: float) -> None:
         """Send what waits, for at most TIMEOUT seconds, and take nothing more."""
@@ -76,7 +86,8 @@ class Outbox:
                         return
                     self._changed.wait()
                 data = self._waiting.popleft()
-                if len(self._waiting) == LOW:
+                self._size -= len(data)
+                if self._crowded and not self._full(4):
                     self._wake_producers()
             try:
                 self._channel.send_encoded(data)
@@ -89,6 +100,7 @@ class Outbox:
                 return
 
     def _wake_producers(self) -> None:
+        self._crowded = False
         if self._loop is not None and self._room is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._room.set)
 

@@ -22,6 +22,8 @@ from desktop.protocol.messages import (
 INTERVAL = 0.015
 """Seconds between two messages of text about one page; the first goes at once."""
 
+_LARGE = 16384
+"""Characters that go at once in any case."""
 _ENOUGH = 65536
 """Characters after which a page is certain to hold more than tags."""
 
@@ -47,6 +49,7 @@ class PageStream:
         self._loop = loop
         self._pieces: List[str] = []
         self._piece_tokens = 0
+        self._length = 0
         self._timer: Optional[asyncio.TimerHandle] = None
         self._sent = float("-inf")
         self._seen: List[str] = []
@@ -77,7 +80,7 @@ class PageStream:
         text = "".join(self._pieces)
         self._send(PageText(self.page_id, text, self._piece_tokens))
         self._pieces.clear()
-        self._piece_tokens = 0
+        self._piece_tokens = self._length = 0
         self._sent = self._loop.time()
 
     @property
@@ -102,7 +105,8 @@ class PageStream:
             self._seen.append(output.text)
             self._seen_length += len(output.text)
         self._pieces.append(output.text)
-        if now - self._sent >= INTERVAL:
+        self._length += len(output.text)
+        if now - self._sent >= INTERVAL or self._length >= _LARGE:
             self.flush()
         elif self._timer is None:
             self._timer = self._loop.call_at(self._sent + INTERVAL, self._on_timer)
