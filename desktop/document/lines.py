@@ -111,6 +111,6 @@ def _stripped(text: str, whole: bool, last: bool) -> Line:
         return _UNDECIDED if alone else _TEXT
     if last:
         cut = _TAG_CUT.fullmatch(text)
-        if cut and cut[1] in LABELS:
+        if cut and cut[1] in LABELS and not text.rstrip().endswith("]]"):
             return Line(Kind.TAG, len(text), cut[1], boxes_of(cut[2]))
     return _UNDECIDED if _TAG_BEGUN.fullmatch(text) else _TEXT

@@ -49,7 +49,7 @@ _TOKENS = r"""
 _TOKEN = re.compile(_TOKENS % "", re.VERBOSE)
 _LAST_TOKEN = re.compile(
     _TOKENS % r"|\Z" + r"""
-  | (?P<cut><[|｜](?:[ ]?/?[A-Za-z][\w▁]{0,63}[|｜]?)?\Z|<---[ ]?P[age Split-]{0,16}\Z)
+  | (?P<cut><[|｜](?:/?[A-Za-z][\w▁]{0,63}[|｜]?)?\Z|<---[ ]?P[age Split-]{0,16}\Z)
 """, re.VERBOSE)
 _BEGUN = re.compile(r"""
     (?: <(?: [|｜][^|｜<>\n]{0,66}[|｜]? | t(?:a(?:b(?:l)?)?)? | -[- PageSplit]{0,20} )?
@@ -424,7 +424,8 @@ class StreamParser:
             if draft is self._held:
                 self._held = None
                 self._append(draft)
-            self._dirty.add(draft.index)
+            if not piece.isspace():
+                self._dirty.add(draft.index)
 
     def _append(self, draft: _Draft) -> None:
         draft.index = len(self._drafts)
