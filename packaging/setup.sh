@@ -181,8 +181,13 @@ make_venv() {
         fi
     fi
     say "Making a virtual environment in $VENV with $("$python" --version)."
-    rm -rf -- "$VENV/bin" "$VENV/lib" "$VENV/lib64" "$VENV/include" "$VENV/pyvenv.cfg"
+    clear_venv
     "$python" -m venv "$VENV"
+}
+
+# Remove what is in the environment's folder, but not the folder: it is the lock.
+clear_venv() {
+    rm -rf -- "$VENV/bin" "$VENV/lib" "$VENV/lib64" "$VENV/include" "$VENV/pyvenv.cfg"
 }
 
 # What the installation depends on, as one hash: the project's metadata and where it lies.
@@ -198,18 +203,27 @@ installed() {
 }
 
 install_project() {
-    local target=$ROOT options=(--disable-pip-version-check --no-input)
-    [ "$1" = test ] && target="$ROOT[test]"
-    [ -t 2 ] || options+=(--quiet --progress-bar off)
     say "Installing Verso and what it needs into $VENV (the first time about 700 MB to fetch)."
     rm -f -- "$VENV"/.verso-installed-*
-    if ! "$PYTHON" -m pip install "${options[@]}" --editable "$target" >&2; then
-        say "The installation failed; the lines above say why. Check the network and start again:"
-        say "what is already there is kept."
-        return 1
+    pip_install "$1" || return 1
+    if ! "$PYTHON" -m pip check >/dev/null 2>&1; then
+        # What an earlier version needed can clash with what this one does.
+        say "Some packages in $VENV do not fit together: making it anew."
+        clear_venv
+        make_venv && pip_install "$1" || return 1
     fi
     project_hash >"$VENV/.verso-installed-run"
     [ "$1" = run ] || project_hash >"$VENV/.verso-installed-$1"
+}
+
+pip_install() {
+    local target=$ROOT options=(--disable-pip-version-check --no-input)
+    [ "$1" = test ] && target="$ROOT[test]"
+    [ -t 2 ] || options+=(--quiet --progress-bar off)
+    "$PYTHON" -m pip install "${options[@]}" --editable "$target" >&2 && return 0
+    say "The installation failed; the lines above say why. Check the network and start again:"
+    say "what is already there is kept."
+    return 1
 }
 
 # Make PYTHON an interpreter that has this project installed; EXTRA is "run" or "test".

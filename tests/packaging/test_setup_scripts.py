@@ -26,6 +26,7 @@ echo "python $*" >> "$CALLS"
 case "$*" in
   "-m venv "*) mkdir -p "$3/bin"; cp "$0" "$3/bin/python" ;;
   "-m pip install"*) sleep "${PIP_SECONDS:-0}"; exit "${PIP_STATUS:-0}" ;;
+  "-m pip check"*) [ ! -e "$CLASH" ] || { rm "$CLASH"; exit 1; } ;;
   "-c import "*ensurepip*) exit "${NO_VENV:-0}" ;;
   "-c import "*print*) echo 3.11 ;;
   "--version") echo "Python 3.11.9" ;;
@@ -52,7 +53,9 @@ class Checkout:
         self.tool("id", "#!/bin/sh\necho 1000\n")
         self.tool("fc-list", "#!/bin/sh\necho 'Noto Sans CJK'\n")
         self.libraries(True)
-        self.env = {"PATH": str(self.bin), "CALLS": str(self.calls), "HOME": str(folder)}
+        self.clash = folder / "clash"
+        self.env = {"PATH": str(self.bin), "CALLS": str(self.calls), "HOME": str(folder),
+                    "CLASH": str(self.clash)}
 
     def tool(self, name: str, text: str) -> None:
         (self.bin / name).unlink(missing_ok=True)
@@ -77,8 +80,9 @@ class Checkout:
         """What the interpreter was asked since the last look, without its probes."""
         lines = self.calls.read_text().splitlines() if self.calls.exists() else []
         self.calls.unlink(missing_ok=True)
+        probes = ("pip --version", "pip check", "python --version")
         return [line.rstrip() for line in lines
-                if " -c " not in line and not line.endswith(("pip --version", "python --version"))]
+                if " -c " not in line and not line.endswith(probes)]
 
 
 @pytest.fixture
@@ -133,6 +137,19 @@ def test_an_environment_whose_interpreter_is_gone_is_made_anew(checkout: Checkou
     python.symlink_to("/no/such/python")
     assert checkout.run("--version").returncode == 0
     assert any("-m venv" in call for call in checkout.called())
+
+
+def test_packages_that_clash_are_put_right_by_a_new_environment(checkout: Checkout) -> None:
+    checkout.run("--version")
+    checkout.called()
+    (checkout.root / "pyproject.toml").write_text("[project] # needs something else\n")
+    checkout.clash.touch()
+    result = checkout.run("--version")
+    assert result.returncode == 0
+    assert "do not fit together" in result.stderr
+    calls = checkout.called()
+    assert [call.split()[2] for call in calls[:-1]] == ["pip", "venv", "pip"]
+    assert calls[-1] == "python -P -m desktop --version"
 
 
 def test_another_place_for_the_environment(checkout: Checkout, tmp_path: Path) -> None:
