@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
@@ -20,8 +21,16 @@ from desktop.jobs.session import Session
 
 INTERVAL = 0.05
 """Seconds between two deliveries."""
+_CONTENT = ("raw", "blocks", "cleared", "joined")
 LOG_LINES = 2_000
 """Log lines kept between two deliveries; older ones are dropped, the log file has them all."""
+
+
+@dataclass(frozen=True)
+class RawJoined:
+    """Raw text of the page that came before this is part of a result that was fetched."""
+
+    page_id: str
 
 
 class Pending:
@@ -109,9 +118,14 @@ class Pending:
         self._log = []
         return out
 
+    def join_raw(self, page_id: str) -> None:
+        """Undelivered raw text is in a result; a mark stands where it was."""
+        self._slots.pop(("raw", page_id), None)
+        self._latest(("joined", page_id), RawJoined(page_id))
+
     def forget_content(self) -> None:
         """Drop undelivered content: another page is watched from now on."""
-        for key in [k for k in self._slots if k[0] in ("raw", "blocks", "cleared")]:
+        for key in [k for k in self._slots if k[0] in _CONTENT]:
             del self._slots[key]
 
 
@@ -155,6 +169,12 @@ class Bridge(QObject):
             if page_id != self._watched:
                 self._watched = page_id
                 self._pending.forget_content()
+
+    def join_raw(self, page_id: str) -> None:
+        """A result of the page was fetched just now; any thread. See :class:`RawJoined`."""
+        with self._lock:
+            if page_id == self._watched:
+                self._pending.join_raw(page_id)
 
     def take(self, events: Sequence[e.SessionEvent]) -> None:
         """The session's listener; any thread."""

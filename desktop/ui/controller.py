@@ -23,13 +23,15 @@ from desktop.intake.model import RenderedPage
 from desktop.jobs import events as e
 from desktop.jobs.events import PageState, PageView
 from desktop.jobs.session import Session
-from desktop.ui.bridge import Bridge
+from desktop.ui.bridge import Bridge, RawJoined
 from desktop.ui.models.queue import QueueModel
 from desktop.ui.tasks import Tasks
 
 log = logging.getLogger(__name__)
 
 _CONTENT = (e.BlocksChanged, e.RawText, e.PageCleared, e.PageRegionsFound)
+
+_OVERLAP = 2_000
 
 DWELL = 1.0
 """Seconds a followed page stays at least: quick pages must not flicker past."""
@@ -57,6 +59,8 @@ class ReviewController(QObject):
         """Whether the page's result has come in; changes that came before it wait."""
         self._early: list[e.SessionEvent] = []
         self._live: dict[str, None] = {}
+        self._raw_tail = ""
+        """End of a result just shown: the next piece may begin within it."""
         self._turned = 0
         self._was_final = False
         self._timer = QTimer(self)
@@ -144,6 +148,9 @@ class ReviewController(QObject):
                 moved = True
             elif isinstance(event, (e.DocumentAdded, e.DocumentUpdated, e.DocumentRemoved)):
                 moved = True
+            elif isinstance(event, RawJoined) and event.page_id == self.page_id:
+                # In the result that is on its way; blocks may come twice, text must not.
+                self._early = [x for x in self._early if not isinstance(x, e.RawText)]
             elif isinstance(event, _CONTENT) and event.page_id == self.page_id:
                 self._content(event)
         if moved:
@@ -179,7 +186,9 @@ class ReviewController(QObject):
         if isinstance(event, e.BlocksChanged):
             pane.apply_blocks(event.page_id, event.blocks)  # type: ignore[union-attr]
         elif isinstance(event, e.RawText):
-            pane.append_raw(event.page_id, event.text)  # type: ignore[union-attr]
+            tail, self._raw_tail = self._raw_tail, ""
+            pane.append_raw(  # type: ignore[union-attr]
+                event.page_id, event.text[overlap(tail, event.text):])
         elif isinstance(event, e.PageRegionsFound):
             pane.set_regions(event.page_id, event.regions)  # type: ignore[union-attr]
         elif isinstance(event, e.PageCleared):
@@ -205,16 +214,17 @@ class ReviewController(QObject):
 
     async def _load_result(self, page_id: str) -> None:
         self._joined = False
-        result = await asyncio.wrap_future(self._session.page_result(page_id))
+        future = self._session.page_result(page_id)
+        future.add_done_callback(lambda _done: self._bridge.join_raw(page_id))
+        result = await asyncio.wrap_future(future)
         if page_id != self.page_id or self._pane is None:
             return
         self._pane.set_result(page_id, result)  # type: ignore[attr-defined]
         self._joined = True
         early, self._early = self._early, []
+        self._raw_tail = result.raw[-_OVERLAP:]
         for event in early:
-            # Raw text from before the result is in it; only what replaces may come again.
-            if not isinstance(event, e.RawText):
-                self._pass_on(event)
+            self._pass_on(event)
 
     async def _load_bitmap(self, page_id: str) -> None:
         future = self._session.bitmap(page_id)
@@ -224,12 +234,22 @@ class ReviewController(QObject):
             future.add_done_callback(_discard)
             raise
         except VersoError as error:
-            # The page's own state says so; the pane keeps the empty page.
             log.info("no picture of page %s: %s", page_id, error)
+            if page_id == self.page_id and self._pane is not None:
+                self._pane.set_bitmap_failed(  # type: ignore[attr-defined]
+                    page_id, error.problem().message)
             return
         image = await asyncio.to_thread(_read, rendered)
         if page_id == self.page_id and self._pane is not None:
             self._pane.set_bitmap(page_id, image)  # type: ignore[attr-defined]
+
+
+def overlap(before: str, after: str) -> int:
+    """How many characters at the start of AFTER are the end of BEFORE already."""
+    for count in range(min(len(before), len(after)), 0, -1):
+        if before.endswith(after[:count]):
+            return count
+    return 0
 
 
 def _read(rendered: RenderedPage) -> QImage:

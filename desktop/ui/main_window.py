@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QSettings, QSize, Qt, Signal
+from PySide6.QtCore import QSettings, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QCloseEvent,
     QDragEnterEvent,
@@ -16,7 +16,7 @@ from PySide6.QtGui import (
     QIcon,
     QShowEvent,
 )
-from PySide6.QtWidgets import QLabel, QMainWindow, QStackedWidget, QTabWidget, QWidget
+from PySide6.QtWidgets import QLabel, QMainWindow, QStackedWidget, QTabWidget, QToolButton, QWidget
 
 from desktop import paths
 from desktop.engines import registry
@@ -36,7 +36,7 @@ from desktop.ui.panels.problems import ProblemsModel, ProblemsPanel
 from desktop.ui.panels.settings import SettingsPanel
 from desktop.ui.status import FigureBar
 from desktop.ui.tasks import Tasks
-from desktop.ui.theme import Appearance, Theme
+from desktop.ui.theme import Appearance, Theme, icon
 from desktop.ui.toasts import DesktopNotice, Toast
 from desktop.ui.topbar import TopBar
 from desktop.ui.views.empty import EmptyArea
@@ -89,6 +89,7 @@ class MainWindow(QMainWindow):
         self.commands = Commands(self, store)
         self._connect()
         self._restore()
+        self.close_messages.setIcon(icon("x", theme, "secondary"))
         self._show_state()
 
     # --- building
@@ -123,9 +124,14 @@ class MainWindow(QMainWindow):
         unit = self.fontMetrics().horizontalAdvance("x")
         self.queue.setMinimumWidth(unit * 26)
         self.settings.setMinimumWidth(unit * 26)
-        self.resizeDocks([self.queue_dock, self.settings_dock], [unit * 38, unit * 36],
-                         Qt.Orientation.Horizontal)
-        self.resizeDocks([self.bottom_dock], [180], Qt.Orientation.Vertical)
+        # Its tabs name it; a second line of title would only take room from the page.
+        self.bottom_dock.setTitleBarWidget(QWidget())
+        self.close_messages = QToolButton()
+        self.close_messages.setToolTip(_("Close"))
+        self.close_messages.setAccessibleName(_("Close messages"))
+        self.close_messages.setIconSize(QSize(12, 12))
+        self.close_messages.clicked.connect(self.bottom_dock.hide)
+        self.tabs.setCornerWidget(self.close_messages)
 
     def _connect(self) -> None:
         self.bridge.delivered.connect(self._delivered)
@@ -286,6 +292,7 @@ class MainWindow(QMainWindow):
                      self.figures, self.toast, self.empty, self.queue_dock, self.settings_dock,
                      self.bottom_dock):
             part.apply_theme(theme)
+        self.close_messages.setIcon(icon("x", theme, "secondary"))
         if self.pane is not None:
             self.pane.apply_theme(theme)  # type: ignore[attr-defined]
         self._show_state()
@@ -313,7 +320,18 @@ class MainWindow(QMainWindow):
     # --- coming and going
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
+        if self._first_show:
+            # Sizes of docks hold only once the window has its own.
+            self._first_show = False
+            QTimer.singleShot(0, self.usual_sizes)
         self.top.refit()
+
+    def usual_sizes(self) -> None:
+        """Give the docks the sizes they have before a person changes them."""
+        unit = self.fontMetrics().horizontalAdvance("x")
+        self.resizeDocks([self.queue_dock, self.settings_dock], [unit * 36, unit * 33],
+                         Qt.Orientation.Horizontal)
+        self.resizeDocks([self.bottom_dock], [200], Qt.Orientation.Vertical)
 
     def _layout_file(self) -> QSettings:
         return QSettings(str(paths.config_dir() / "window.ini"), QSettings.Format.IniFormat)
@@ -327,8 +345,7 @@ class MainWindow(QMainWindow):
             if room.width() < 1180:
                 self.settings_dock.hide()
         state = saved.value("docks")
-        if state is not None:
-            self.restoreState(state, _LAYOUT)
+        self._first_show = state is None or not self.restoreState(state, _LAYOUT)
         self.settings.set_advanced(saved.value("advanced", "false") == "true")
 
     def save_layout(self) -> None:
@@ -363,8 +380,6 @@ class MainWindow(QMainWindow):
         self.raise_()
         self.activateWindow()
 
-    def add(self, files: Sequence[Path], then: Callable[[], None] | None = None) -> None:
+    def add(self, files: Sequence[Path]) -> None:
         """Queue FILES and read them."""
         self.commands.add(files)
-        if then is not None:
-            then()

@@ -25,7 +25,7 @@ class FigureBar(QWidget):
         super().__init__(parent)
         self._theme = theme
         row = QHBoxLayout(self)
-        row.setContentsMargins(12, 3, 8, 3)
+        row.setContentsMargins(8, 0, 4, 0)
         row.setSpacing(20)
         self._labels: dict[str, QLabel] = {}
         for key in ("device", "flight", "tokens", "pages", "done", "left"):

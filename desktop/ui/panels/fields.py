@@ -146,6 +146,7 @@ class Field(QWidget):
         spin.setRange(kind(least), kind(most))  # type: ignore[arg-type]
         spin.setSingleStep(kind(setting.step or 1))  # type: ignore[arg-type]
         spin.setGroupSeparatorShown(True)
+        spin.lineEdit().setTextMargins(5, 0, 0, 0)
         spin.setKeyboardTracking(False)
         if setting.unit:
             spin.setSuffix(f" {_(setting.unit)}")

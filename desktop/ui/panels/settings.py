@@ -119,7 +119,7 @@ class _Row(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
         head = QHBoxLayout()
-        head.setSpacing(6)
+        head.setSpacing(8)
         self.title = QLabel(_(setting.title))
         self.title.setBuddy(field)
         self.title.setWordWrap(True)
@@ -128,12 +128,19 @@ class _Row(QWidget):
             notes.badge(setting.applies),
             "badge-warning" if setting.applies is Applies.ENGINE_RESTART else "badge"))
         self.badge.setToolTip(_("When a change takes effect"))
-        head.addWidget(self.title, 1)
-        head.addWidget(self.badge, 0, Qt.AlignmentFlag.AlignVCenter)
-        column.addLayout(head)
         if compact:
-            head.addWidget(field)
+            # A switch stands beside its title, so that the badge goes below.
+            words_ = QVBoxLayout()
+            words_.setSpacing(4)
+            words_.addWidget(self.title)
+            words_.addWidget(self.badge, 0, Qt.AlignmentFlag.AlignLeft)
+            head.addLayout(words_, 1)
+            head.addWidget(field, 0, Qt.AlignmentFlag.AlignVCenter)
+            column.addLayout(head)
         else:
+            head.addWidget(self.title, 1)
+            head.addWidget(self.badge, 0, Qt.AlignmentFlag.AlignVCenter)
+            column.addLayout(head)
             column.addWidget(field)
         self.note = _small(_label("", "secondary"))
         self.note.hide()
