@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from desktop.engines.embedded import tables
 from desktop.engines.embedded.layout import Found
 from desktop.engines.embedded.model import (
     BOLD,
@@ -20,6 +21,7 @@ from desktop.engines.embedded.model import (
     area,
     inside,
     overlap,
+    rows,
     shared,
     union,
 )
@@ -45,6 +47,7 @@ class Sheet:
     height: float
     regions: Sequence[Found]
     rules: Sequence[Box] = ()
+    """Drawn lines, pieces of one line put together."""
     images: Sequence[Box] = ()
 
 
@@ -52,7 +55,7 @@ def build(lines: Sequence[Line], sheet: Sheet) -> list[Block]:
     """All blocks of a page in reading order."""
     regions = _tidied(sheet.regions, lines)
     body = body_size(lines)
-    blocks, free = _claimed(lines, regions, sheet)
+    blocks, free = _claimed(lines, regions, sheet, body)
     blocks += _pictures(sheet, blocks, free)
     paragraphs = [_labelled(group, regions, body, sheet) for group in _groups(free, regions)]
     blocks += paragraphs
@@ -121,68 +124,36 @@ def _tidied(found: Sequence[Found], lines: Sequence[Line]) -> list[Found]:
     return kept
 
 
-def _claimed(lines: Sequence[Line], regions: list[Found],
-             sheet: Sheet) -> tuple[list[Block], list[Line]]:
+def _claimed(lines: Sequence[Line], regions: list[Found], sheet: Sheet,
+             body: float) -> tuple[list[Block], list[Line]]:
     """Tables, figures and formulas with the lines in them, and the lines that are left."""
-    blocks: list[Block] = []
-    free = list(lines)
+    blocks, free = tables.find(lines, [r.box for r in regions if r.label == "table"],
+                               sheet.rules, body)
     for region in regions:
-        if region.label not in _CLAIMING:
+        if region.label not in ("figure", "equation") or any(
+                shared(region.box, b.box) > 0.5 * min(area(region.box), area(b.box))
+                for b in blocks):
             continue
         within = [line for line in free if inside(line.box, region.box) > 0.6]
-        if region.label == "table":
-            if not tabular(within):
-                continue
-            box = union([region.box, *(line.box for line in within)])
-            block = Block("table", box, within)
-            block.rules = [rule for rule in sheet.rules if _touches(rule, box)]
-        elif region.label == "equation":
+        if region.label == "equation":
             if not within:
                 continue
-            block = Block("equation_image", region.box, within)
+            blocks.append(Block("equation_image", region.box, within))
+        elif _running_text(within, region.box, sheet):
+            continue
         else:
-            if _running_text(within, region.box):
-                continue
-            block = Block("image", region.box)
-        blocks.append(block)
+            blocks.append(Block("image", region.box))
         taken = set(map(id, within))
         free = [line for line in free if id(line) not in taken]
     return blocks, free
 
 
-def _touches(rule: Box, box: Box) -> bool:
-    x, y = (rule[0] + rule[2]) / 2, (rule[1] + rule[3]) / 2
-    return box[0] - 8 <= x <= box[2] + 8 and box[1] - 12 <= y <= box[3] + 12
-
-
-def tabular(lines: Sequence[Line]) -> bool:
-    """Whether LINES stand in at least two rows, two of which have several pieces."""
-    found = rows(lines)
-    return len(found) >= 2 and sum(len(row) > 1 for row in found) >= 2
-
-
-def rows(lines: Sequence[Line]) -> list[list[Line]]:
-    """LINES that share a baseline, from top to bottom, each row from left to right."""
-    found: list[list[Line]] = []
-    for line in sorted(lines, key=lambda item: item.box[1] + item.box[3]):
-        middle = (line.box[1] + line.box[3]) / 2
-        for row in found[-2:]:
-            last = row[-1].box
-            if overlap(last[1], last[3], line.box[1], line.box[3]) > 0.5 * min(
-                    last[3] - last[1], line.box[3] - line.box[1]) and last[1] < middle < last[3]:
-                row.append(line)
-                break
-        else:
-            found.append([line])
-    for row in found:
-        row.sort(key=lambda item: item.box[0])
-    return found
-
-
-def _running_text(lines: Sequence[Line], box: Box) -> bool:
+def _running_text(lines: Sequence[Line], box: Box, sheet: Sheet) -> bool:
     """Whether a region the model takes for a picture is in truth full of text."""
     if not lines:
         return False
+    if area(box) > 0.55 * sheet.width * sheet.height and len(lines) >= 3:
+        return True
     covered = sum(area(line.box) for line in lines) / max(1.0, area(box))
     long = [line for line in lines if line.box[2] - line.box[0] > 12 * line.size]
     return len(long) >= 3 and covered > 0.2
@@ -302,16 +273,24 @@ def _labelled(group: list[Line], regions: Sequence[Found], body: float, sheet: S
     block = Block(max(votes, key=lambda name: votes[name]), union([x.box for x in group]), group)
     size = sum(line.size for line in group) / len(group)
     width = max(line.box[2] - line.box[0] for line in group)
+    if block.label in ("header", "footer") and not _at_edge(block.box, sheet):
+        block.label = "text"
     if block.label in ("text", "sub_title") and len(rows(group)) <= 4 and body:
         bold = all(line.style & BOLD for line in group)
         if size > 1.3 * body or (bold and size > 0.95 * body and width < 0.6 * sheet.width
                                  and len(rows(group)) <= 2):
             block.label = "sub_title"
-        elif block.label == "sub_title" and (size < 0.85 * body or len(rows(group)) > 3):
+        elif block.label == "sub_title" and (size < 0.85 * body or (
+                len(rows(group)) > 2 and size < 1.15 * body)):
             block.label = "text"
     elif block.label == "sub_title":
         block.label = "text"
     return block
+
+
+def _at_edge(box: Box, sheet: Sheet) -> bool:
+    middle = (box[1] + box[3]) / 2
+    return not 0.12 * sheet.height < middle < 0.88 * sheet.height
 
 
 def _furniture(blocks: list[Block], sheet: Sheet, body: float) -> None:
@@ -321,9 +300,6 @@ def _furniture(blocks: list[Block], sheet: Sheet, body: float) -> None:
     if not texts:
         return
     for block in texts:
-        middle = (block.box[1] + block.box[3]) / 2
-        if block.label in ("header", "footer") and 0.14 < middle / sheet.height < 0.86:
-            block.label = "text"
         upright = not all(line.vertical for line in block.lines)
         edge = block.box[0] < 0.07 * sheet.width or block.box[2] > 0.93 * sheet.width
         if (not upright and edge and len(texts) > 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -68,6 +69,24 @@ class Block:
                  if line.confidence is not None]
         total = sum(length for _, length in known)
         return sum(value * length for value, length in known) / total if total else None
+
+
+def rows(lines: Sequence[Line]) -> list[list[Line]]:
+    """LINES that share a baseline, from top to bottom, each row from left to right."""
+    found: list[list[Line]] = []
+    for line in sorted(lines, key=lambda item: item.box[1] + item.box[3]):
+        middle = (line.box[1] + line.box[3]) / 2
+        for row in found[-2:]:
+            last = row[-1].box
+            if overlap(last[1], last[3], line.box[1], line.box[3]) > 0.5 * min(
+                    last[3] - last[1], line.box[3] - line.box[1]) and last[1] < middle < last[3]:
+                row.append(line)
+                break
+        else:
+            found.append([line])
+    for row in found:
+        row.sort(key=lambda item: item.box[0])
+    return found
 
 
 def union(boxes: list[Box]) -> Box:

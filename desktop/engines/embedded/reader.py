@@ -22,6 +22,7 @@ from desktop.engines.embedded import (
     orientation,
     recognize,
     refine,
+    rulelines,
     textlayer,
     write,
 )
@@ -117,7 +118,9 @@ class PageReader:
                images: Iterable[Any], *, read: bool) -> _Sheet:
         height, width = image.shape[:2]
         found: list[Block] = []
-        rules, images = list(rules), list(images)
+        images = list(images)
+        rules = rulelines.joined(rules if read else rulelines.find(
+            bitmap.gray(image), 2.5 * blocks.body_size(lines)))
         windows = _windows(image)
         for top, bottom in windows:
             regions = [layout.Found(f.label, (f.box[0], f.box[1] + top, f.box[2], f.box[3] + top),

@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from desktop.engines.embedded.blocks import rows
-from desktop.engines.embedded.model import Block, Line, union
+from desktop.engines.embedded.model import Block, Line, rows, union
 
 CAPTION_TABLE = re.compile(r"^(table|tab\.|tabelle|tableau|tabla|表)\s*\d+", re.IGNORECASE)
 CAPTION_IMAGE = re.compile(
@@ -26,6 +25,11 @@ def refine(block: Block, height: float) -> list[Block]:
     whole = " ".join(line.text for line in block.lines).strip()
     if block.label in ("header", "footer") and PAGE_NUMBER.match(whole):
         block.label = "page_number"
+    elif block.label in ("table_caption", "image_caption"):
+        if CAPTION_TABLE.match(text):
+            block.label = "table_caption"
+        elif CAPTION_IMAGE.match(text):
+            block.label = "image_caption"
     elif block.label in ("text", "sub_title"):
         near_edge = block.box[3] < 0.1 * height or block.box[1] > 0.9 * height
         if near_edge and PAGE_NUMBER.match(whole):
@@ -36,7 +40,8 @@ def refine(block: Block, height: float) -> list[Block]:
             block.label = "image_caption"
         elif block.label == "text":
             return _paragraphs(block)
-        elif not any(c.isalnum() for c in whole) or re.match(r"^(https?://|www\.)", whole):
+        elif (not any(c.isalnum() for c in whole) or len(whole) > 160
+              or re.match(r"^(https?://|www\.)", whole)):
             block.label = "text"
     return [block]
 

@@ -69,7 +69,8 @@ _LIGATURES.update({0xAD: "-", 0xA0: " ", 0x200B: None, 0xFEFF: None})  # type: i
 
 def clean(text: str) -> str:
     """TEXT with ligatures spelled out and invisible characters removed."""
-    return unicodedata.normalize("NFC", text.translate(_LIGATURES))
+    text = unicodedata.normalize("NFC", text.translate(_LIGATURES))
+    return text.replace("‘‘", "“").replace("’’", "”").replace("``", "“")
 
 
 def trusted(page: intake.PageWords, image: Pixels, recognizer: Recognizer,
