@@ -87,6 +87,7 @@ def markdown_html(text: str, *, open_ended: bool = False,
         return ""
     if len(text) > _LONGEST:
         return _plain(text)
+    original = text
     text, formulas = _take_out(_safe(text), open_ended)
     tables: list[str] = []
 
@@ -94,12 +95,9 @@ def markdown_html(text: str, *, open_ended: bool = False,
         tables.append(_BARE_TEXT.sub(r"\1<tr><td>", match[0]))
         return f"\n\n{_TABLE}{len(tables) - 1}{_END}\n\n"
 
-    original = text
     text = _only_links(_FIND_TABLE.sub(take_table, text))
-    try:
-        result = _convert(text)
-    except RecursionError:
-        # Lists within lists without end: no document, but a loop of the model may write it.
+    result = _converter.convert(text)
+    if result is None:
         return _plain(original)
     result = _FIND_PLACE.sub(lambda match: tables[int(match[1] or match[2])], result)
     return _put_back(_sanitise(result, image_url), formulas)
@@ -208,21 +206,31 @@ class _Converter(threading.local):
     """Python-Markdown keeps state while it works: one a thread."""
 
     def __init__(self) -> None:
-        self.markdown = markdown.Markdown(
+        self._markdown = self._new()
+
+    @staticmethod
+    def _new() -> markdown.Markdown:
+        converter = markdown.Markdown(
             extensions=["tables", "fenced_code", "sane_lists", "nl2br"], output_format="html")
         # "[15]: Yuan He" is an entry of a bibliography here, not a link's definition to drop.
-        self.markdown.parser.blockprocessors.deregister("reference")
+        converter.parser.blockprocessors.deregister("reference")
         for pattern in ("reference", "image_reference", "short_reference", "short_image_ref"):
-            self.markdown.inlinePatterns.deregister(pattern)
+            converter.inlinePatterns.deregister(pattern)
+        return converter
+
+    def convert(self, text: str) -> str | None:
+        """None for lists within lists without end: no document, but a loop of the model."""
+        self._markdown.reset()
+        try:
+            result: str = self._markdown.convert(text)
+        except RecursionError:
+            # It was left in the middle of its work, which reset() does not end.
+            self._markdown = self._new()
+            return None
+        return result
 
 
 _converter = _Converter()
-
-
-def _convert(text: str) -> str:
-    _converter.markdown.reset()
-    result: str = _converter.markdown.convert(text)
-    return result
 
 
 def _sanitise(text: str, image_url: ImageUrl | None) -> str:

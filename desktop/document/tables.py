@@ -5,11 +5,13 @@ Tables as models write them: unclosed, cells without rows, text without cells, s
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
 _MOST_COLUMNS = 1000
 """More columns than this come from a span that lies (HTML has the same limit)."""
+_CUT_TAG = re.compile(r"</?[a-zA-Z][^<>]*\Z")
 _BREAKS = frozenset({"br", "p", "div", "li", "tr"})
 
 
@@ -48,7 +50,7 @@ class Table:
 def tables_of(html: str) -> tuple[Table, ...]:
     """All tables in a text, in order; a table within a table counts as text of its cell."""
     reader = _Reader()
-    reader.feed(html)
+    reader.feed(_CUT_TAG.sub("", html))
     reader.close()
     reader.end_table()
     return tuple(reader.tables)
@@ -99,8 +101,10 @@ class _Reader(HTMLParser):
         if tag == "table" and self._depth:
             if self._depth == 1:
                 self.end_table()
-            else:
-                self._depth -= 1
+                return
+            self._depth -= 1
+            if self._cell:
+                self._cell.pieces.append(" ")
         elif self._depth == 1 and tag in {"td", "th", "tr"}:
             self._cell = None
 

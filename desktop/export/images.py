@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,11 +12,15 @@ from pathlib import Path
 from PIL import Image
 
 from desktop.document.model import CROPPED, Block
+from desktop.errors import VersoError
 from desktop.export.atomic import replacing
 from desktop.export.base import ExportOptions
 from desktop.intake.model import RenderedPage
 from desktop.jobs.events import PageResult
+from desktop.jobs.figures import MAX_CROPS
 from desktop.protocol.messages import Box
+
+log = logging.getLogger(__name__)
 
 
 def union(boxes: Sequence[Box]) -> Box:
@@ -33,8 +38,16 @@ def pixels(box: Box, width: int, height: int) -> Box:
 
 @contextmanager
 def bitmap_of(page: PageResult, options: ExportOptions) -> Iterator[RenderedPage | None]:
-    """The bitmap of a page, deleted afterwards; None where there is no way to get one."""
-    bitmap = options.bitmap(page.view.id) if options.bitmap else None
+    """The bitmap of a page, deleted afterwards; None where there is no way to get one.
+
+    A file that was moved or locked meanwhile costs the pictures, not the text.
+    """
+    bitmap = None
+    if options.bitmap:
+        try:
+            bitmap = options.bitmap(page.view.id)
+        except VersoError as error:
+            log.warning("page %d without pictures: %s", page.view.number, error)
     try:
         yield bitmap
     finally:
@@ -48,6 +61,7 @@ def write_crops(page: PageResult, folder: Path, options: ExportOptions) -> dict[
     Kept crops are used; one that is missing is cut from the bitmap where that can be had.
     """
     wanted = [block for block in page.blocks if block.label in CROPPED and block.boxes]
+    wanted = wanted[:MAX_CROPS]
     names: dict[str, str] = {}
     missing: list[tuple[Block, str]] = []
     for number, block in enumerate(wanted, 1):

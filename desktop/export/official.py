@@ -22,6 +22,7 @@ from desktop.export.images import bitmap_of, union, write_crop
 from desktop.export.markdown import IMAGES
 from desktop.i18n import N_
 from desktop.jobs.events import DocumentResult, PageResult
+from desktop.jobs.figures import MAX_CROPS
 
 PAGE_END = "\n\n<--- Page Split --->\n"
 
@@ -110,7 +111,7 @@ def cleaned(text: str, images: dict[int, str]) -> str:
 def _write_images(text: str, page: int, image: Image.Image, folder: Path) -> dict[int, str]:
     names: dict[int, str] = {}
     tags = [match for match in _TAG.finditer(text) if normalise(match[1]) in CROPPED]
-    for number, match in enumerate(tags):
+    for number, match in enumerate(tags[:MAX_CROPS]):
         boxes = boxes_of(match[2])
         name = f"{page}_{number}.jpg"
         if boxes and write_crop(image, union(boxes), folder / name):

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from desktop.export import ExportOptions, export
+from desktop.export import CannotWrite, ExportOptions, export
+from desktop.intake.model import RenderedPage
 from desktop.jobs.events import PageState
 from tests.document.recordings import OWN, read
 from tests.export.results import Bitmaps, Pages, document, page
@@ -44,6 +45,27 @@ def test_without_crops_and_bitmaps_there_is_no_broken_link(out: Path) -> None:
     files = export(document([page(1, FIGURE)]), out, ["md"], ExportOptions())
     assert [file.name for file in files] == ["report.md"]
     assert files[0].read_text("utf-8") == "# Head\n\nFig. 1: Red\n"
+
+
+def test_a_file_that_is_gone_costs_the_pictures_and_not_the_text(out: Path) -> None:
+    def gone(page_id: str) -> RenderedPage:
+        raise CannotWrite(path=page_id, reason="gone")
+
+    files = export(document([page(1, FIGURE)]), out, ["md", "official"],
+                   ExportOptions(bitmap=gone))
+    assert [file.name for file in files] == ["report.md", "report.mmd", "report_det.mmd"]
+    assert files[0].read_text("utf-8") == "# Head\n\nFig. 1: Red\n"
+    assert "Fig. 1: Red" in files[1].read_text("utf-8")
+
+
+def test_a_page_that_looped_over_figures_writes_a_bounded_number(
+    out: Path, bitmaps: Bitmaps,
+) -> None:
+    raw = "<|ref|>image<|/ref|><|det|>[[0, 100, 18, 118]]<|/det|>\n\n" * 250
+    files = export(document([page(1, raw, PageState.LOOP)]), out, ["md"],
+                   ExportOptions(bitmap=bitmaps))
+    assert len(files) == 101
+    assert files[0].read_text("utf-8").count("![") == 100
 
 
 def test_options(out: Path) -> None:
