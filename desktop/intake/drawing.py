@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 from collections import OrderedDict
@@ -20,6 +21,10 @@ from desktop.intake.paged import PagedFile
 
 _HELD = 4
 """Documents kept open, so that a book is not opened anew for every page."""
+
+_COLLECTED = 25
+"""Pages between two garbage collections. A page's words are tens of thousands of short-lived
+objects without cycles: collecting whenever many were made doubles what they cost."""
 
 _Key = tuple[bytes, int, int, str | None]
 
@@ -51,6 +56,10 @@ class Drawing:
     def __init__(self, memory_mb: int) -> None:
         self._memory_mb = memory_mb
         self._open: OrderedDict[_Key, Source] = OrderedDict()
+        self._pages = 0
+        gc.collect()
+        gc.freeze()
+        gc.disable()
 
     def open(self, request: wire.OpenFile) -> wire.Opened:
         """Examine a file; raises what ``Rasterizer.open`` raises."""
@@ -79,6 +88,9 @@ class Drawing:
                            bitmap.lowered, bitmap.damaged)
         del upright, bitmap, own
         source.relax()
+        self._pages += 1
+        if self._pages % _COLLECTED == 0:
+            gc.collect()
         return msgspec.structs.replace(drawn, memory_mb=limits.resident_mb())
 
     def forget(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import time
 
 import pymupdf
 
@@ -20,8 +21,10 @@ from desktop.intake.textlayer import text_layer
 
 _LONGEST = 60_000
 """Longest side in pixels; beyond, MuPDF's own arithmetic is at its limit."""
-_REOPEN = 100
-"""Pages after which a document is opened anew: MuPDF keeps every object it has ever read."""
+_REOPEN_PAGES = 25
+_REOPEN_SHARE = 0.004
+"""MuPDF keeps every object it has ever read: a document is opened anew after so many pages, or
+later where opening it would take more than so many seconds for each page drawn."""
 
 pymupdf.TOOLS.mupdf_display_errors(False)
 pymupdf.TOOLS.mupdf_display_warnings(False)
@@ -35,9 +38,14 @@ class PagedFile:
         self._path = path
         self._kind = kind
         self._password = password
-        self._drawn = 0
-        self._document, self.encrypted = _opened(path, kind, password)
+        self._open()
+
+    def _open(self) -> None:
+        begun = time.monotonic()
+        self._document, self.encrypted = _opened(self._path, self._kind, self._password)
         self.pages = _page_count(self._document)
+        self._drawn = 0
+        self._reopen = max(_REOPEN_PAGES, int((time.monotonic() - begun) / _REOPEN_SHARE))
 
     def draw(self, request: wire.DrawPage) -> Bitmap:
         """A page on white, annotations and form fields drawn."""
@@ -71,12 +79,9 @@ class PagedFile:
     def relax(self) -> None:
         """Keep neither the store of pictures nor a document that has grown."""
         pymupdf.TOOLS.store_shrink(75)
-        if self._drawn >= _REOPEN:
-            self._drawn = 0
-            self._document.close()
-            pymupdf.TOOLS.store_shrink(100)
-            self._document, self.encrypted = _opened(self._path, self._kind, self._password)
-            self.pages = _page_count(self._document)
+        if self._drawn >= self._reopen:
+            self.close()
+            self._open()
 
     def close(self) -> None:
         """Release the file."""

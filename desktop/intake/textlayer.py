@@ -7,7 +7,6 @@ MuPDF; only what a word looks like is looked up here.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from typing import Any
 
 import pymupdf
@@ -30,6 +29,8 @@ _LONG = 6.0
 _MOST_RULES = 4000
 _MOST_PATHS = 40_000
 """A drawing with more paths than this is no table."""
+_WORD = re.compile(r"[^\s\u200b\u200e\u200f\u2060\ufeff\x00-\x1f]+")
+"""Spaces of every width part words; marks without width are no words."""
 _SUBSET = re.compile(r"^[A-Z]{6}\+")
 
 _STYLE = tuple(
@@ -87,61 +88,64 @@ def _textpage(pictures: pymupdf.DisplayList, flags: int) -> pymupdf.TextPage:
 def _words(pictures: pymupdf.DisplayList, place: _Placing,
            zoom: float) -> tuple[list[Word], list[str], int]:
     """The words, the fonts they name and how many of the words are invisible."""
-    textpage = _textpage(pictures, _TEXT)
-    found = textpage.extractWORDS()
-    if not found:
-        return [], [], 0
-    blocks = {block["number"]: block["lines"] for block in textpage.extractDICT()["blocks"]
-              if block["type"] == 0}
     words: list[Word] = []
     fonts: dict[str, int] = {}
     invisible = 0
-    current: tuple[int, int] | None = None
-    line = -1
-    cursor = 0
-    text = ""
-    starts: list[int] = []
-    looks: list[tuple[float, int, int, bool]] = []
-    for x1, y1, x2, y2, word, block_number, line_number, _number in found:
-        if (block_number, line_number) != current:
-            current = (block_number, line_number)
-            line += 1
-            cursor = 0
-            text, starts, looks = _line(blocks[block_number][line_number], fonts, zoom)
-        at = text.find(word, cursor)
-        if at >= 0:
-            cursor = at + len(word)
-            middle = at + len(word) // 2
-            size, style, font, hidden = looks[bisect_right(starts, middle) - 1]
-        else:
-            size, style, font, hidden = looks[0]
-        invisible += hidden
-        words.append(Word(word, place((x1, y1, x2, y2)), line, size, style, font))
+    line_number = -1
+    for block in _textpage(pictures, _TEXT).extractRAWDICT()["blocks"]:
+        if block["type"] != 0:
+            continue
+        for line in block["lines"]:
+            line_number += 1
+            for text, box, span in _line(line["spans"]):
+                font = fonts.setdefault(_SUBSET.sub("", span["font"]), len(fonts))
+                invisible += not span["char_flags"] & _PAINTED
+                words.append(Word(text, place(box), line_number, round(span["size"] * zoom, 2),
+                                  _STYLE[span["flags"] & 31], font))
     return words, list(fonts), invisible
 
 
-def _line(line: dict[str, Any], fonts: dict[str, int],
-          zoom: float) -> tuple[str, list[int], list[tuple[float, int, int, bool]]]:
-    """A line's text, where its spans start in it, and size, style, font and hidden of each."""
-    parts: list[str] = []
-    starts: list[int] = []
-    looks: list[tuple[float, int, int, bool]] = []
-    length = 0
-    for span in line["spans"]:
-        font = fonts.setdefault(_SUBSET.sub("", span["font"]), len(fonts))
-        starts.append(length)
-        looks.append((round(span["size"] * zoom, 2), _STYLE[span["flags"] & 31], font,
-                      not span["char_flags"] & _PAINTED))
-        parts.append(span["text"])
-        length += len(span["text"])
-    return "".join(parts), starts, looks
+def _line(spans: list[dict[str, Any]]) -> list[tuple[str, _Box, dict[str, Any]]]:
+    """The words of a line: text, box and the span that most of it comes from.
+
+    MuPDF begins a span wherever font, size or colour change, also inside a word: "Wor" and
+    "ld" of two spans are one word unless there is a space between them.
+    """
+    words: list[tuple[str, _Box, dict[str, Any]]] = []
+    longest = 0
+    joined = False
+    for span in spans:
+        chars = span["chars"]
+        text = "".join([char["c"] for char in chars])
+        for match in _WORD.finditer(text):
+            start, end = match.span()
+            # The characters between the first and the last lie between them, whichever way
+            # the line runs.
+            box = _union(chars[start]["bbox"], chars[end - 1]["bbox"])
+            if start == 0 and joined:
+                before, before_box, before_span = words[-1]
+                if end > longest:
+                    longest, before_span = end, span
+                words[-1] = before + match[0], _union(before_box, box), before_span
+            else:
+                words.append((match[0], box, span))
+                longest = end - start
+        joined = bool(words) and bool(text) and _WORD.match(text[-1]) is not None
+    return words
+
+
+def _union(one: _Box, other: _Box) -> _Box:
+    return (min(one[0], other[0]), min(one[1], other[1]),
+            max(one[2], other[2]), max(one[3], other[3]))
 
 
 def _rules(pictures: pymupdf.DisplayList) -> list[_Box]:
     """Thin lines, the edges of stroked rectangles among them."""
-    paths = _textpage(pictures, _VECTORS).extractDICT()["blocks"]
+    vectors = _textpage(pictures, _VECTORS)
+    if not _fewer_blocks(vectors, _MOST_PATHS):
+        return []
     rules: list[_Box] = []
-    for path in paths[:_MOST_PATHS]:
+    for path in vectors.extractDICT()["blocks"]:
         if path["type"] != 3:
             continue
         x1, y1, x2, y2 = path["bbox"]
@@ -154,6 +158,15 @@ def _rules(pictures: pymupdf.DisplayList) -> list[_Box]:
         if len(rules) >= _MOST_RULES:
             break
     return rules
+
+
+def _fewer_blocks(textpage: pymupdf.TextPage, limit: int) -> bool:
+    # Counted before they become Python objects, which takes ten times as long.
+    block = textpage.this.m_internal.first_block
+    while block and limit:
+        block = block.next
+        limit -= 1
+    return limit > 0
 
 
 def _covered(page: pymupdf.Page, images: list[Any]) -> bool:
