@@ -111,4 +111,5 @@ def _sums(ink: NDArray[np.bool_]) -> NDArray[np.int64]:
     height, width = ink.shape
     padded = np.pad(ink, ((0, -height % _CELL), (0, -width % _CELL)))
     rows, columns = padded.shape[0] // _CELL, padded.shape[1] // _CELL
-    return padded.reshape(rows, _CELL, columns, _CELL).sum(axis=(1, 3))
+    sums: NDArray[np.int64] = padded.reshape(rows, _CELL, columns, _CELL).sum(axis=(1, 3))
+    return sums

@@ -26,6 +26,9 @@ from desktop.intake.errors import (
 if TYPE_CHECKING:
     from desktop.intake.drawing import Drawing
 
+_NOT_NEEDED = ("pymupdf.layout", "pymupdf4llm")
+"""Extras that PyMuPDF loads where it finds them, ONNX models among them: four times the start
+and three times the memory of drawing alone."""
 _ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.ENOENT})
 
 
@@ -35,7 +38,10 @@ def main(parent: int, memory_mb: int) -> None:
     # Ctrl+C in a terminal is the application's business.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     requests, replies = _take_pipes()
-    # Loading takes the better part of a second: after the parent is watched.
+    for name in _NOT_NEEDED:
+        # None makes importing it fail, which PyMuPDF is prepared for.
+        sys.modules[name] = None  # type: ignore[assignment]
+    # Loading takes a while: after the parent is watched.
     from desktop.intake.drawing import Drawing
 
     drawing = Drawing(memory_mb)

@@ -23,8 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = (20, 2000)
 PROCESSES = 2
-_WORDS = ("page memory bounded drawing window paper margin column figure table of the and to in "
-          "is that it for as with on").split()
+_WORDS = "a page of words that are drawn in a window of bounded memory, one by one"
 
 
 def make(path: Path, pages: int) -> None:
@@ -35,7 +34,7 @@ def make(path: Path, pages: int) -> None:
     kids = []
     for page in range(pages):
         content = "q 300 0 0 180 60 12 cm /I Do Q\n" + "\n".join(
-            f"BT /F 10 Tf 60 {y} Td ({page}: {' '.join(chance.choices(_WORDS, k=12))}) Tj ET "
+            f"BT /F 10 Tf 60 {y} Td ({page}: {''.join(chance.choices(_WORDS, k=70))}) Tj ET "
             f"60 {y - 3} m 540 {y - 3} l S" for y in range(760, 200, -14))
         bodies.append(_stream(b"/Type/XObject/Subtype/Image/Width 90/Height 60"
                               b"/BitsPerComponent 8/ColorSpace/DeviceRGB",
