@@ -30,7 +30,8 @@ const Verso = (() => {
     extents.sort((a, b) => a[1] - b[1]);
     tell("measured", { extents, scroll: scrollState() });
   }
-  function measureSoon() { if (!measuring) measuring = setTimeout(measure, 15); }
+  // Not a timer: those never come where the content's script is switched off.
+  function measureSoon() { if (!measuring) measuring = requestAnimationFrame(measure); }
 
   function typeset(element) {
     for (const math of element.querySelectorAll(".math.inline, .math.display")) {
@@ -171,8 +172,17 @@ const Verso = (() => {
   for (const kind of ["wheel", "pointerdown", "touchmove"]) scroller.addEventListener(kind, () => { led = true; tell("touched"); }, { passive: true });
   document.addEventListener("mouseover", (event) => tellHover(idOf(event.target)));
   document.documentElement.addEventListener("mouseleave", () => tellHover(""));
+  // A link goes nowhere by itself; after a person's click Python decides what becomes of it.
+  function takeLink(event) {
+    const link = event.target instanceof Element && event.target.closest("a[href]");
+    if (!link) return false;
+    event.preventDefault();
+    if (event.isTrusted) tell("link", { url: link.href });
+    return true;
+  }
+  document.addEventListener("auxclick", takeLink);
   document.addEventListener("click", (event) => {
-    if (event.target instanceof Element && event.target.closest("a[href]")) return;
+    if (takeLink(event)) return;
     if (String(getSelection())) return;
     tell("choose", { id: idOf(event.target) });
   });

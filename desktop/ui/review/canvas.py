@@ -76,6 +76,7 @@ class PageCanvas(QAbstractScrollArea):
         self._fit = FIT_PAGE
         self._hover = self._choice = ""
         self._pressed: QPointF | None = None
+        self._pointer: QPointF | None = None
         self._dragging = False
         self._programmatic = False
         self._message = ("file-text", "")
@@ -172,10 +173,9 @@ class PageCanvas(QAbstractScrollArea):
     @property
     def pointer_x(self) -> float | None:
         """x of the pointer in the content while it is over the canvas."""
-        spot = self.viewport().mapFromGlobal(self.cursor().pos())
-        if not self.viewport().rect().contains(spot):
+        if self._pointer is None:
             return None
-        return spot.x() + self.horizontalScrollBar().value()
+        return self._pointer.x() + self.horizontalScrollBar().value()
 
     def scroll_to(self, top: float, x: float | None = None) -> None:
         """Move the page for another view: says nothing. X is brought into sight if it is not."""
@@ -363,6 +363,7 @@ class PageCanvas(QAbstractScrollArea):
                 self.set_zoom(self.zoom * pinch.scaleFactor(), spot)
                 return True
         if event.type() == QEvent.Type.Leave:
+            self._pointer = None
             self._hover_changed("")
         return super().viewportEvent(event)
 
@@ -372,6 +373,7 @@ class PageCanvas(QAbstractScrollArea):
                 self.set_zoom(self.zoom * 2 ** (event.angleDelta().y() / 480), event.position())
             event.accept()
             return
+        self._pointer = event.position()
         super().wheelEvent(event)
         event.accept()
 
@@ -381,6 +383,7 @@ class PageCanvas(QAbstractScrollArea):
             self._dragging = False
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self._pointer = event.position()
         if self._pressed is None:
             self._hover_changed(self._block_under(event.position()))
             return

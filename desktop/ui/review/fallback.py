@@ -6,9 +6,10 @@ as their LaTeX text; everything else works the same.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer, QUrl
+from PySide6.QtCore import QByteArray, QEvent, QObject, Qt, QTimer, QUrl
 from PySide6.QtGui import (
     QColor,
     QContextMenuEvent,
@@ -38,6 +39,9 @@ from desktop.ui.theme import LIGHT, Theme, colour
 
 _BAR = 3.0
 _CARET = "\u258d"
+_NOTHING = QImage(1, 1, QImage.Format.Format_ARGB32)
+_NOTHING.fill(Qt.GlobalColor.transparent)
+_FOREIGN_PICTURE = re.compile(rf'<img(?![^>]*\ssrc="{SCHEME}:)[^>]*>')
 
 
 class _Browser(QTextBrowser):
@@ -48,13 +52,14 @@ class _Browser(QTextBrowser):
         self._crops = crops
 
     def loadResource(self, kind: int, name: QUrl | str) -> object:  # noqa: N802
+        if kind != QTextDocument.ResourceType.ImageResource.value:
+            return QByteArray()
         url = QUrl(name)
-        if url.scheme() != SCHEME or kind != QTextDocument.ResourceType.ImageResource.value:
-            return None
-        source = self._crops(url.path().rsplit("/", 1)[-1])
+        source = self._crops(url.path().rsplit("/", 1)[-1]) if url.scheme() == SCHEME else None
         image = crop_image(source) if source is not None else None
         if image is None:
-            return None
+            # Not nothing: Qt would take the name for that of a file.
+            return _NOTHING
         room = max(120, self.viewport().width() - 80)
         return image.scaledToWidth(room, Qt.TransformationMode.SmoothTransformation) \
             if image.width() > room else image
@@ -138,7 +143,9 @@ class TextRendering(Rendering):
         self.browser.setStyleSheet(
             "QTextBrowser, QTextBrowser:focus { border: 0; border-radius: 0; }")
         self.browser.document().setDefaultStyleSheet(
-            f"th {{ background-color: {theme.window}; }} a {{ color: {theme.link}; }}"
+            f"table {{ border-collapse: collapse; border-color: {theme.border}; }}"
+            f" td, th {{ border: 1px solid {theme.border}; }}"
+            f" th {{ background-color: {theme.window}; }} a {{ color: {theme.link}; }}"
             f" h1 {{ font-size: x-large; }} h2 {{ font-size: large; }}"
             f" code, pre {{ background-color: {theme.window}; }}"
             f" figcaption {{ color: {theme.secondary}; }}")
@@ -212,7 +219,8 @@ class TextRendering(Rendering):
         cursor = cell.firstCursorPosition()
         cursor.setPosition(cell.lastCursorPosition().position(), QTextCursor.MoveMode.KeepAnchor)
         cursor.removeSelectedText()
-        inside = block.html
+        inside = _FOREIGN_PICTURE.sub("", block.html).replace(
+            "<table>", '<table border="1" cellspacing="0" cellpadding="4">')
         if block.label in FURNITURE:
             inside = f'<span style="color:{self._theme.secondary}">{inside}</span>'
         cursor.insertHtml(inside)

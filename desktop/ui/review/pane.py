@@ -35,6 +35,8 @@ class ReviewPane(QWidget):
         self._content: PageContent | None = None
         self._hover = self._choice = ""
         self._following = False
+        self._page_leads = False
+        """Whether the page was scrolled last: the result then keeps to it."""
         self._theme = LIGHT
         self.page = PageView(self)
         self.result = ResultView(self)
@@ -65,7 +67,8 @@ class ReviewPane(QWidget):
         self.result.activated.connect(self._show_both)
         self.canvas.scrolled.connect(self._page_scrolled)
         self.result.scrolled.connect(self._result_scrolled)
-        self.result.touched.connect(self._navigate)
+        self.result.measured.connect(self._result_measured)
+        self.result.touched.connect(self._result_touched)
         self.page.status_message.connect(self.status_message)
         self.result.status_message.connect(self.status_message)
 
@@ -74,6 +77,7 @@ class ReviewPane(QWidget):
         """Turn to a page (None: none); its content follows through the other methods."""
         self._content = None if page_id is None else PageContent(page_id)
         self._hover = self._choice = ""
+        self._page_leads = False
         self.page.set_title(title)
         self.canvas.set_marked("", "")
         self.canvas.set_regions(())
@@ -196,6 +200,7 @@ class ReviewPane(QWidget):
         """Mark a block on both sides and bring it into sight on both ("": none)."""
         self._choice = block_id
         self._mark()
+        self._page_leads = False
         if block_id:
             self.canvas.reveal(block_id)
             self.result.reveal(block_id)
@@ -226,6 +231,7 @@ class ReviewPane(QWidget):
     def _choose_from(self, side: object, block_id: str) -> None:
         self._navigate()
         self._choice = block_id
+        self._page_leads = False
         self._mark()
         if block_id and side is self.canvas:
             self.result.reveal(block_id)
@@ -243,7 +249,22 @@ class ReviewPane(QWidget):
 
     # --- scrolling together
     def _page_scrolled(self) -> None:
+        self._page_leads = True
         self._navigate()
+        self._bring_result()
+
+    def _result_scrolled(self) -> None:
+        self._page_leads = False
+        self._navigate()
+        extents = self.canvas.extents
+        known = {extent.id for extent in extents}
+        place = find_place(self.result.extents, self.result.scroll.line, known=known)
+        spot = position(extents, place) if place is not None else None
+        if spot is not None:
+            self.canvas.scroll_to(self.canvas.scroll.top_for(spot[1]), spot[0])
+
+    def _bring_result(self) -> None:
+        """Move the result to the place the page is at."""
         extents = self.result.extents
         known = {extent.id for extent in extents}
         place = find_place(self.canvas.extents, self.canvas.scroll.line,
@@ -252,14 +273,15 @@ class ReviewPane(QWidget):
         if spot is not None:
             self.result.scroll_to(self.result.scroll.top_for(spot[1]))
 
-    def _result_scrolled(self) -> None:
+    def _result_measured(self) -> None:
+        """Its blocks lie elsewhere (a picture came, it was widened): keep to the page, unless
+        text streams in, which must not move what is being read."""
+        if self._page_leads and not self.result.streaming:
+            self._bring_result()
+
+    def _result_touched(self) -> None:
+        self._page_leads = False
         self._navigate()
-        extents = self.canvas.extents
-        known = {extent.id for extent in extents}
-        place = find_place(self.result.extents, self.result.scroll.line, known=known)
-        spot = position(extents, place) if place is not None else None
-        if spot is not None:
-            self.canvas.scroll_to(self.canvas.scroll.top_for(spot[1]), spot[0])
 
     def _navigate(self) -> None:
         if self._following:

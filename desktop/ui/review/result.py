@@ -222,6 +222,11 @@ class ResultView(QWidget):
             self.rendering.apply_theme(theme)
 
     @property
+    def streaming(self) -> bool:
+        """Whether text still comes."""
+        return self._streaming
+
+    @property
     def idle(self) -> bool:
         """Whether everything given shows."""
         return self._feeder.idle

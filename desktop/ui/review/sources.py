@@ -221,11 +221,14 @@ class MarkdownView(SourceView):
             ground = QColor(colour_of(self._labels[block_id], self._theme.dark))
             ground.setAlpha(strength)
             start, end = spans[block_id]
-            block = self.document().findBlock(start)
-            last = self.document().findBlock(end)
+            block, last = self.document().findBlock(start), self.document().findBlock(end)
             while block.isValid() and block.blockNumber() <= last.blockNumber():
+                # One mark a paragraph: only a selection covers all of its wrapped lines.
                 mark = QTextEdit.ExtraSelection()
-                mark.cursor = QTextCursor(block)  # type: ignore[attr-defined]
+                cursor = QTextCursor(block)
+                cursor.movePosition(QTextCursor.MoveOperation.EndOfBlock,
+                                    QTextCursor.MoveMode.KeepAnchor)
+                mark.cursor = cursor  # type: ignore[attr-defined]
                 mark.format.setBackground(ground)  # type: ignore[attr-defined]
                 mark.format.setProperty(  # type: ignore[attr-defined]
                     QTextFormat.Property.FullWidthSelection, True)

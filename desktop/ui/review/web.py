@@ -39,16 +39,11 @@ _OPENED_OUTSIDE = ("http", "https", "mailto")
 
 
 class _Page(QWebEnginePage):
-    """Goes nowhere: a clicked link opens in the person's own browser."""
+    """Goes nowhere but to our own template."""
 
     def acceptNavigationRequest(self, url: QUrl | str, kind: QWebEnginePage.NavigationType,
                                 is_main: bool) -> bool:
-        url = QUrl(url)
-        if kind == QWebEnginePage.NavigationType.NavigationTypeLinkClicked:
-            if url.scheme() in _OPENED_OUTSIDE:
-                QDesktopServices.openUrl(url)
-            return False
-        return is_main and url.toString() == PAGE_URL
+        return is_main and QUrl(url).toString() == PAGE_URL
 
     def javaScriptConsoleMessage(self, level: QWebEnginePage.JavaScriptConsoleMessageLevel,
                                  message: str, line: int, source: str) -> None:
@@ -233,6 +228,11 @@ class WebRendering(Rendering):
 
     def _on_activate(self, message: dict[str, Any]) -> None:
         self.activated.emit(message["id"])
+
+    def _on_link(self, message: dict[str, Any]) -> None:
+        url = QUrl(message["url"])
+        if url.scheme() in _OPENED_OUTSIDE:
+            QDesktopServices.openUrl(url)
 
     def _on_touched(self, _message: dict[str, Any]) -> None:
         self.touched.emit()

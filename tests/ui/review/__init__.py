@@ -1,0 +1,1 @@
+"""The review pane: page and text, linked."""
