@@ -74,7 +74,9 @@ class _Collector(logging.Handler):
         self.lines: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(f"{record.name}: {record.getMessage()}")
+        error = record.exc_info[1] if record.exc_info else None
+        self.lines.append(f"{record.name} (thread {record.threadName}): {record.getMessage()}"
+                          + (f": {error!r}" if error else ""))
 
 
 @pytest.fixture(autouse=True)

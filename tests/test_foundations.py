@@ -112,7 +112,7 @@ def run_pytest(tmp_path: Path, *options: str) -> str:
 
 def test_errors_in_the_log_and_processes_left_fail_a_test(tmp_path: Path) -> None:
     report = run_pytest(tmp_path, "-p", "no:pytest-qt", "--without-qt")
-    assert "desktop.x: page 3 is lost" in report
+    assert "desktop.x (thread MainThread): page 3 is lost" in report
     assert "ERROR ::test_error" in report
     assert "ERROR ::test_left - AssertionError: still running" in report
     assert "as expected" not in report
