@@ -26,9 +26,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from enum import Enum, auto
-from typing import overload
 
 from desktop.document import lines
+from desktop.document.drafts import Blocks, Draft
 from desktop.document.grounding import LABELS, boxes_of, is_caption, is_identifier, normalise
 from desktop.document.lines import Kind
 from desktop.document.model import NOISE, Block
@@ -67,9 +67,6 @@ _DET_END_BEGUN = re.compile(r"<(?:\|(?:[ ]?(?:/[ ]?(?:d(?:e(?:t[ ]?\|?)?)?)?)?)?
 _DET_LIMIT = 8000
 _LIST = re.compile(r"\s*\[[-+\d\s,.\[\]]*")
 
-_LEADING_BLANK = re.compile(r"(?:[ \t\r\f\v]*\n)+")
-_GROUPS = (("<table", "</table"), (r"\[", r"\]"))
-_SWITCHES = ("```", "$$")
 _FIGURES = frozenset({"image", "figure", "chart"})
 
 
@@ -80,93 +77,17 @@ class _State(Enum):
     DET = auto()
 
 
-class _Draft:
-    """A block that may still grow; its text is joined only when it is looked at."""
-
-    __slots__ = ("_block", "_levels", "_seen", "boxes", "confidence", "filled", "guess", "index",
-                 "label", "open", "pieces")
-
-    def __init__(self, label: str, boxes: tuple[Box, ...], guess: str = "") -> None:
-        self.index = -1
-        self.label = label
-        self.boxes = boxes
-        self.guess = guess
-        """The label as it was written, when it may turn out to be a recognised word."""
-        self.pieces: list[str] = []
-        self.filled = False
-        self.open = True
-        self.confidence: float | None = None
-        self._block: Block | None = None
-        self._seen = 0
-        self._levels = [0, 0, 0, 0]
-
-    def add(self, piece: str) -> None:
-        self.pieces.append(piece)
-        if not piece.isspace():
-            self.filled = True
-            self._block = None
-
-    def touch(self) -> None:
-        self._block = None
-
-    def block(self) -> Block:
-        if self._block is None:
-            text = "".join(self.pieces)
-            # Pieces that were examined for open groups stay as they are counted.
-            self._seen = 1 if self._seen == len(self.pieces) and self._seen else 0
-            if not self._seen:
-                self._levels = [0, 0, 0, 0]
-            self.pieces = [text]
-            blank = _LEADING_BLANK.match(text)
-            self._block = Block(
-                self.index, self.label, self.boxes, text[blank.end() if blank else 0:].rstrip(),
-                self.confidence, open=self.open,
-            )
-        return self._block
-
-    def splits(self) -> bool:
-        """Whether a blank line ends this block: untagged text outside of table, formula, code."""
-        if self.label or self.boxes or not self.filled:
-            return False
-        new = "".join(self.pieces[self._seen:])
-        self._seen = len(self.pieces)
-        for position, (begin, end) in enumerate(_GROUPS):
-            self._levels[position] += new.count(begin) - new.count(end)
-        for position, switch in enumerate(_SWITCHES, len(_GROUPS)):
-            self._levels[position] ^= new.count(switch) & 1
-        return all(level <= 0 for level in self._levels)
-
-
-class _Blocks(Sequence[Block]):
-    """The drafts as blocks, made when they are looked at."""
-
-    def __init__(self, drafts: list[_Draft]) -> None:
-        self._drafts = drafts
-
-    def __len__(self) -> int:
-        return len(self._drafts)
-
-    @overload
-    def __getitem__(self, index: int) -> Block: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Block]: ...
-    def __getitem__(self, index: int | slice) -> Block | Sequence[Block]:
-        if isinstance(index, slice):
-            return [draft.block() for draft in self._drafts[index]]
-        return self._drafts[index].block()
-
-
 class StreamParser:
     """Feeds on deltas of one page's output."""
 
     def __init__(self) -> None:
-        self._drafts: list[_Draft] = []
-        self._blocks = _Blocks(self._drafts)
+        self._drafts: list[Draft] = []
+        self._blocks = Blocks(self._drafts)
         self._dirty: set[int] = set()
-        self._current: _Draft | None = None
-        self._held: _Draft | None = None
+        self._current: Draft | None = None
+        self._held: Draft | None = None
         """A table's tag that waits: its caption's tag may follow and comes first."""
-        self._partner: _Draft | None = None
+        self._partner: Draft | None = None
         """The figure or table whose caption is being read."""
         self._confidence: dict[int, float] = {}
         self._state = _State.TEXT
@@ -347,7 +268,7 @@ class StreamParser:
         if self._name is not None:
             self._tag(self._name, boxes)
         elif boxes:
-            self._open(_Draft("", boxes))
+            self._open(Draft("", boxes))
         return True
 
     # --- building
@@ -357,17 +278,17 @@ class StreamParser:
         if label == NOISE:
             label = name = "text"
         if label in LABELS:
-            draft = _Draft(label, boxes, guess="" if name == label else name)
+            draft = Draft(label, boxes, guess="" if name == label else name)
         elif is_identifier(name):
-            draft = _Draft(name, boxes, guess=name)
+            draft = Draft(name, boxes, guess=name)
         else:
-            draft = _Draft("text", boxes)
+            draft = Draft("text", boxes)
         self._open(draft)
         if label not in LABELS and not draft.guess and name:
             self._text(name + "\n")
         self._line_start = True
 
-    def _open(self, draft: _Draft) -> None:
+    def _open(self, draft: Draft) -> None:
         previous, self._held = self._held, None
         if previous and is_caption(draft.label):
             self._append(draft)
@@ -394,7 +315,7 @@ class StreamParser:
         if partner.label in _FIGURES:
             # A chart read as a table: a block of its own, where the chart is.
             self._close_all()
-            self._open(_Draft("table", partner.boxes))
+            self._open(Draft("table", partner.boxes))
         else:
             self._close(self._current)
             self._current, self._partner = partner, None
@@ -402,7 +323,7 @@ class StreamParser:
     def _noise(self, line: str) -> None:
         if self._current is None or self._current.label != NOISE:
             self._close_all()
-            self._open(_Draft(NOISE, ()))
+            self._open(Draft(NOISE, ()))
         if self._current:
             self._current.add(line)
             self._dirty.add(self._current.index)
@@ -417,7 +338,7 @@ class StreamParser:
             piece = piece.lstrip()
             if not piece:
                 return
-            draft = _Draft("", ())
+            draft = Draft("", ())
             self._open(draft)
         draft.add(piece)
         if draft.filled:
@@ -427,7 +348,7 @@ class StreamParser:
             if not piece.isspace():
                 self._dirty.add(draft.index)
 
-    def _append(self, draft: _Draft) -> None:
+    def _append(self, draft: Draft) -> None:
         draft.index = len(self._drafts)
         draft.confidence = self._confidence.get(draft.index)
         draft.touch()
@@ -442,7 +363,7 @@ class StreamParser:
         self._close(self._partner)
         self._current = self._partner = None
 
-    def _close(self, draft: _Draft | None) -> None:
+    def _close(self, draft: Draft | None) -> None:
         if draft is None or not draft.open:
             return
         draft.open = False
