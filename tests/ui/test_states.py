@@ -1,0 +1,212 @@
+"""Every state of the window in light and dark, at three sizes: no word is cut off.
+
+The pictures are kept in ``tests/_output/states`` to be looked at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+
+import pytest
+from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QSpinBox,
+    QStyle,
+    QStyleOptionComboBox,
+    QStyleOptionSpinBox,
+    QTabBar,
+    QToolButton,
+    QWidget,
+)
+from pytestqt.qtbot import QtBot
+
+from desktop.settings import Values
+from desktop.settings.store import Store
+from desktop.ui.main_window import MainWindow
+from desktop.ui.panels.fields import Switch
+from desktop.ui.theme import Appearance
+from desktop.ui.topbar import EnginePill
+from desktop.ui.views import fitting
+from tests.support.data import ROOT
+from tests.ui.stage import STATES, StagedSession
+
+OUT = ROOT / "tests" / "_output" / "states"
+SIZES = ((1024, 700), (1280, 800), (1920, 1080))
+
+
+def cut_words(window: QWidget) -> list[str]:
+    """What cannot be read whole: text wider or higher than the room its widget has."""
+    found = []
+    for widget in window.findChildren(QWidget):
+        if not widget.isVisible() or widget.width() <= 0:
+            continue
+        reason = _cut(widget) or _covered(widget, window)
+        if reason:
+            found.append(f"{type(widget).__name__} {reason}")
+    return found
+
+
+def _cut(widget: QWidget) -> str:
+    metrics = widget.fontMetrics()
+    if isinstance(widget, QLabel) and widget.text() and widget.pixmap().isNull():
+        room = widget.contentsRect()
+        if widget.wordWrap():
+            needed = metrics.boundingRect(
+                QRect(0, 0, room.width(), 10_000), int(Qt.TextFlag.TextWordWrap), widget.text())
+            if needed.height() > room.height() + 1 or needed.width() > room.width() + 1:
+                return f"“{widget.text()}” needs {needed.size()}, has {room.size()}"
+        elif widget.sizeHint().width() > widget.width() + 1:
+            return f"“{widget.text()}” needs {widget.sizeHint().width()}, has {widget.width()}"
+    elif isinstance(widget, (EnginePill, QToolButton)):
+        if (widget.isVisible() and widget.text() and widget.sizeHint().width() > widget.width()
+                and widget.toolButtonStyle() != Qt.ToolButtonStyle.ToolButtonIconOnly):
+            return f"“{widget.text()}” needs {widget.sizeHint().width()}, has {widget.width()}"
+    elif isinstance(widget, QAbstractButton) and not isinstance(widget, Switch):
+        if widget.text() and metrics.horizontalAdvance(widget.text()) > widget.width() - 8:
+            return f"“{widget.text()}” has {widget.width()}"
+    elif isinstance(widget, QComboBox):
+        option = QStyleOptionComboBox()
+        widget.initStyleOption(option)
+        room = widget.style().subControlRect(
+            QStyle.ComplexControl.CC_ComboBox, option,
+            QStyle.SubControl.SC_ComboBoxEditField, widget)
+        if metrics.horizontalAdvance(widget.currentText()) > room.width():
+            return f"“{widget.currentText()}” has {room.width()}"
+    elif isinstance(widget, QSpinBox):
+        option_ = QStyleOptionSpinBox()
+        widget.initStyleOption(option_)
+        if metrics.horizontalAdvance(widget.text()) > widget.lineEdit().width():
+            return f"“{widget.text()}” has {widget.lineEdit().width()}"
+    elif isinstance(widget, QLineEdit) and not isinstance(widget.parent(), QSpinBox):
+        if metrics.horizontalAdvance(widget.placeholderText()) > widget.width() - 8:
+            return f"placeholder “{widget.placeholderText()}”"
+    elif isinstance(widget, QTabBar):
+        for index in range(widget.count()):
+            if metrics.horizontalAdvance(widget.tabText(index)) > widget.tabRect(index).width():
+                return f"tab “{widget.tabText(index)}”"
+    return ""
+
+
+def _covered(widget: QWidget, window: QWidget) -> str:
+    """Whether a widget with words stands partly outside its parent (scroll areas excepted)."""
+    if not isinstance(widget, (QLabel, QAbstractButton)) or not widget.text():  # type: ignore[union-attr]
+        return ""
+    parent = widget.parentWidget()
+    if parent is None or parent.parentWidget() is None:
+        return ""
+    spot = QRect(widget.mapTo(window, QPoint(0, 0)), widget.size())
+    room = window.rect()
+    if spot.left() < room.left() - 1 or spot.right() > room.right() + 1:
+        return f"“{widget.text()}” reaches out of the window"  # type: ignore[attr-defined]
+    mine = QRect(widget.pos(), widget.size())
+    if mine.right() > parent.width() + 1 or mine.left() < -1:
+        return f"“{widget.text()}” reaches out of its parent"  # type: ignore[attr-defined]
+    return ""
+
+
+@pytest.fixture
+def cuts() -> Iterator[list[str]]:
+    """Texts the delegates had to shorten."""
+    found: list[str] = []
+    fitting.on_cut = found.append
+    yield found
+    fitting.on_cut = None
+
+
+@pytest.fixture
+def staged(qtbot: QtBot, appearance: Appearance, loop: asyncio.AbstractEventLoop,
+           monkeypatch: pytest.MonkeyPatch
+           ) -> Iterator[Callable[[str], tuple[MainWindow, StagedSession]]]:
+    """``staged(state)``: a window in that state."""
+    monkeypatch.setenv("VERSO_NO_WEBENGINE", "1")
+    made: list[MainWindow] = []
+
+    def build(state: str) -> tuple[MainWindow, StagedSession]:
+        session = StagedSession(Values({"engine": "scripted"}))
+        window = MainWindow(session, appearance, Store(), loop)  # type: ignore[arg-type]
+        made.append(window)
+        window.resize(1280, 800)
+        window.show()
+        window.open()
+        window.create_review()
+        qtbot.waitExposed(window)
+        STATES[state](session)
+        qtbot.wait(80)
+        if window.model.documents():
+            window.queue.expand(window.model.index(0, 0))
+        if state == "streaming":
+            window.controller.show("1-37", by_person=False)
+        elif state == "problems":
+            window.show_bottom(window.problem_list)
+        elif state == "password":
+            window.queue.ask_password(4)
+        elif state == "settings-advanced":
+            window.settings.set_advanced(True)
+        return window, session
+
+    yield build
+    for window in made:
+        window.close()
+        window.deleteLater()
+    qtbot.wait(20)
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_no_word_is_cut_off(state: str, staged: Callable[[str], tuple[MainWindow, StagedSession]],
+                            appearance: Appearance, qtbot: QtBot, cuts: list[str]) -> None:
+    OUT.mkdir(parents=True, exist_ok=True)
+    window, _session = staged(state)
+    wrong: list[str] = []
+    for width, height in SIZES:
+        window.resize(width, height)
+        window.usual_sizes()
+        for theme in ("light", "dark"):
+            appearance.choose(theme)
+            cuts.clear()
+            qtbot.wait(120)
+            picture = window.grab()
+            assert picture.width() >= width
+            picture.save(str(OUT / f"{state}-{theme}-{width}x{height}.png"))
+            where = f"{width}×{height} {theme}: "
+            wrong += [where + text for text in cut_words(window)]
+            wrong += [where + f"shortened “{text}”" for text in cuts]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_word_is_cut_off_with_larger_text(
+        staged: Callable[[str], tuple[MainWindow, StagedSession]], qapp: QApplication,
+        qtbot: QtBot, cuts: list[str]) -> None:
+    usual = qapp.font()
+    larger = qapp.font()
+    larger.setPointSizeF(usual.pointSizeF() * 1.5)
+    qapp.setFont(larger)
+    try:
+        window, _session = staged("problems")
+        window.resize(1280, 800)
+        window.usual_sizes()
+        qtbot.wait(150)
+        window.grab().save(str(OUT / "problems-150-percent.png"))
+        wrong = cut_words(window) + [f"shortened “{text}”" for text in cuts]
+        assert not wrong, "\n".join(wrong)
+    finally:
+        qapp.setFont(usual)
+
+
+def test_the_check_sees_cut_words(qtbot: QtBot) -> None:
+    """The check itself: a label that is too narrow is found."""
+    host = QWidget()
+    label = QLabel("a sentence that needs more room than it has", host)
+    label.setFixedWidth(60)
+    qtbot.addWidget(host)
+    host.show()
+    assert cut_words(host)
+    label.setFixedWidth(label.sizeHint().width())
+    host.resize(label.width() + 10, 40)
+    qtbot.wait(20)
+    assert cut_words(host) == []
