@@ -342,6 +342,7 @@ class Core:
             if self.run is RunState.RUNNING and not self.engine.failed:
                 self.outbox.post(QueueFinished(totals.selected, totals.suspicious))
             self.outbox.post(self._progress_event())
+        self.outbox.flush()  # who waits for the end has heard of it then
         self._settled()
 
     def _progress_tick(self) -> None:

@@ -169,8 +169,8 @@ class Journal:
                       sum(n for state, n in by_state.items() if state.final),
                       sum(n for state, n in by_state.items() if state.suspicious))
 
-    def submitted(self, key: PageKey) -> int:
-        """Note that the page is handed to the engine once more; which attempt it is."""
+    def begun(self, key: PageKey) -> int:
+        """Note that the engine has begun the page once more; which attempt it is."""
         return self._bump(key, "attempts")
 
     def worker_died(self, key: PageKey) -> int:

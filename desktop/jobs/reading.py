@@ -119,13 +119,11 @@ class Reading:
             run = self.runs[key]
             assert run.rendered is not None
             run.phase = Phase.SUBMITTED
-            attempt = self._t.journal.submitted(key)
-            run.row = replace(run.row, attempts=attempt)
             self._t.outbox.post(PageUpdated(run.view()))
             self._t.engine.submit(SubmitPage(
                 run.id, run.rendered.image, run.rendered.width, run.rendered.height,
                 run.rendered.words, dict(run.values.as_dict()),
-                0 if key == self.looked_at else 1, attempt))
+                0 if key == self.looked_at else 1, run.row.attempts + 1))
 
     # --- one page
     async def _read(self, run: PageRun) -> None:
@@ -160,7 +158,7 @@ class Reading:
             run.phase = Phase.DRAWN
             self._t.outbox.post(PageUpdated(run.view()))
             self._t.wake()
-            event = await run.ended
+            event = await asyncio.shield(run.ended)  # that the task ends is no end of the page
             if event is not None:
                 await self._finish(run, event)
                 return
@@ -186,10 +184,13 @@ class Reading:
     async def render(self, request: RenderRequest, priority: int) -> RenderedPage:
         """Draw a page; what is drawn for nobody any more is deleted."""
         drawing = self._t.rasterizer().render(request, priority=priority)
+        waiting = asyncio.wrap_future(drawing)
         try:
             # Shielded: a drawing that has begun cannot be cancelled, its files must be found.
-            return await asyncio.shield(asyncio.wrap_future(drawing))
+            return await asyncio.shield(waiting)
         except asyncio.CancelledError:
+            # Nobody asks how it ended; asyncio would log that as an error.
+            waiting.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
             if not drawing.cancel():
                 drawing.add_done_callback(_delete_drawn)
             raise
@@ -327,6 +328,7 @@ class Reading:
         match event:
             case PageStarted():
                 run.phase = Phase.STREAMING
+                run.row = replace(run.row, attempts=self._t.journal.begun(run.key))
                 self._t.outbox.post(PageUpdated(run.view()))
             case PageOriented(_, clockwise):
                 run.rotation = (run.rotation + clockwise) % 360
