@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from types import FrameType
+from pathlib import Path
 from typing import NoReturn, Protocol, cast
 
 from desktop import __version__
@@ -101,7 +102,7 @@ def _window_parser() -> argparse.ArgumentParser:
         usage=_("verso [FILE …]\n       verso COMMAND …"),
         description=_("Turns images and PDFs into structured Markdown, reviewed beside the page."),
         epilog=_("commands:") + f"\n{lines}\n\n" + _("`verso COMMAND --help` says more."))
-    parser.add_argument("files", nargs="*", metavar="FILE",
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE",
                         help=_("files and folders to queue in the window"))
     parser.add_argument("--debug", action="store_true", help=_("log details and tracebacks"))
     parser.add_argument("--version", action="version", version=f"verso {__version__}")
