@@ -35,7 +35,11 @@ libxcb-image.so.0 libxcb-image0
 libxcb-keysyms.so.1 libxcb-keysyms1
 libxcb-randr.so.0 libxcb-randr0
 libxcb-render-util.so.0 libxcb-render-util0
+libxcb-render.so.0 libxcb-render0
 libxcb-shape.so.0 libxcb-shape0
+libxcb-shm.so.0 libxcb-shm0
+libxcb-sync.so.1 libxcb-sync1
+libxcb-xfixes.so.0 libxcb-xfixes0
 libxcb-xkb.so.1 libxcb-xkb1
 libxkbcommon-x11.so.0 libxkbcommon-x11-0
 libxkbfile.so.1 libxkbfile1
@@ -58,15 +62,16 @@ missing_packages() {
         [ -n "$library" ] || continue
         case $known in *"	$library "*) ;; *) echo "$package" ;; esac
     done <<<"$QT_LIBRARIES"
-    # Without a Chinese, Japanese, Korean font those pages show as boxes.
-    if ! command -v fc-list >/dev/null; then
-        echo fontconfig
-        echo fonts-noto-cjk
-    elif [ -z "$(fc-list :lang=zh-cn family 2>/dev/null)" ]; then
-        echo fonts-noto-cjk
-    fi
     if [ "${1-}" = test ] && ! command -v Xvfb >/dev/null; then
         echo xvfb
+    fi
+}
+
+# Debian packages without which everything works but some pages look wrong: fonts for Chinese,
+# Japanese and Korean.
+missing_fonts() {
+    if ! command -v fc-list >/dev/null || [ -z "$(fc-list :lang=zh-cn family 2>/dev/null)" ]; then
+        echo fonts-noto-cjk
     fi
 }
 
@@ -100,7 +105,7 @@ as_root() {
 install_packages() {
     local root names
     if ! command -v apt-get >/dev/null; then
-        say "Verso needs these system packages (Debian names); please install them:"
+        say "System packages are missing (Debian names); please install them and start again:"
         say "  $*"
         return 1
     fi
@@ -116,21 +121,24 @@ install_packages() {
         fi
     fi
     names=$(release_names "$@" | tr '\n' ' ')
-    say "Verso needs system packages that are not installed. Please run"
+    say "System packages are missing. Please run this, and start again:"
     say "  sudo apt-get update && sudo apt-get install --no-install-recommends ${names% }"
-    say "and start this again."
     return 1
 }
 
 # See that the window's libraries are there ("test": the tests' too); remembers success.
+# Fonts are asked for but not insisted on.
 ensure_system() {
-    local missing stamp=$VENV/.verso-system-${1:-run}
+    local missing fonts stamp=$VENV/.verso-system-${1:-run}
     [ -e "$stamp" ] && return 0
     [ "$(uname)" = Linux ] || return 0
     missing=$(missing_packages "${1-}" | tr '\n' ' ')
+    fonts=$(missing_fonts)
     if [ -n "${missing// /}" ]; then
         # shellcheck disable=SC2086
-        install_packages $missing || return 1
+        install_packages $missing $fonts || return 1
+    elif [ -n "$fonts" ]; then
+        install_packages "$fonts" || say "Starting without them: such text shows as boxes."
     fi
     : >"$stamp"
 }

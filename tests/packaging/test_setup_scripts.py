@@ -225,6 +225,17 @@ def test_missing_libraries_are_listed_once_with_the_line_to_type(checkout: Check
     assert checkout.run(DISPLAY=":9").returncode == 0
 
 
+def test_missing_fonts_are_named_but_stop_nothing(checkout: Checkout) -> None:
+    checkout.tool("fc-list", "#!/bin/sh\n")
+    checkout.tool("apt-get", "#!/bin/sh\nexit 1\n")
+    checkout.tool("apt-cache", "#!/bin/sh\nexit 1\n")
+    result = checkout.run("a.pdf", DISPLAY=":9")
+    assert result.returncode == 0
+    assert "apt-get install --no-install-recommends fonts-noto-cjk" in result.stderr
+    assert checkout.called()[-1] == "python -P -m desktop a.pdf"
+    assert checkout.run("a.pdf", DISPLAY=":9").stderr == "", "said once"
+
+
 @pytest.mark.parametrize("by", ["root", "sudo"])
 def test_missing_libraries_are_installed_where_that_is_allowed(
     checkout: Checkout, by: str,
