@@ -9,8 +9,8 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from types import FrameType
 from pathlib import Path
+from types import FrameType
 from typing import NoReturn, Protocol, cast
 
 from desktop import __version__
