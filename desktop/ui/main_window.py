@@ -14,6 +14,7 @@ from PySide6.QtGui import (
     QDragMoveEvent,
     QDropEvent,
     QIcon,
+    QResizeEvent,
     QShowEvent,
 )
 from PySide6.QtWidgets import QLabel, QMainWindow, QStackedWidget, QTabWidget, QToolButton, QWidget
@@ -122,8 +123,8 @@ class MainWindow(QMainWindow):
         self.setCorner(Qt.Corner.BottomRightCorner, area.RightDockWidgetArea)
         self.bottom_dock.hide()
         unit = self.fontMetrics().horizontalAdvance("x")
-        self.queue.setMinimumWidth(unit * 26)
-        self.settings.setMinimumWidth(unit * 26)
+        self.queue.setMinimumWidth(unit * 30)
+        self.settings.setMinimumWidth(unit * 34)
         # Its tabs name it; a second line of title would only take room from the page.
         self.bottom_dock.setTitleBarWidget(QWidget())
         self.close_messages = QToolButton()
@@ -247,6 +248,8 @@ class MainWindow(QMainWindow):
         entry = next((x for x in registry.ENGINES if x.name == self.engine.name), None)
         self.top.set_engine(self.engine, _(entry.title) if entry else self.engine.name)
 
+    _narrow = False
+    _folded = False
     _any = False
     _suspicious = 0
 
@@ -329,9 +332,28 @@ class MainWindow(QMainWindow):
     def usual_sizes(self) -> None:
         """Give the docks the sizes they have before a person changes them."""
         unit = self.fontMetrics().horizontalAdvance("x")
-        self.resizeDocks([self.queue_dock, self.settings_dock], [unit * 36, unit * 33],
+        self.resizeDocks([self.queue_dock, self.settings_dock], [unit * 45, unit * 42],
                          Qt.Orientation.Horizontal)
         self.resizeDocks([self.bottom_dock], [200], Qt.Orientation.Vertical)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """Fold the run settings away where they would take the page's room, and bring them
+        back with it; a person who opens them all the same has them."""
+        unit = self.fontMetrics().horizontalAdvance("x")
+        narrow = self.width() < unit * 195
+        if narrow == self._narrow:
+            return
+        self._narrow = narrow
+        if narrow and not self.settings_dock.isHidden():
+            self._folded = True
+            self.settings_dock.hide()
+        elif not narrow and self._folded:
+            self._folded = False
+            self.settings_dock.show()
 
     def _layout_file(self) -> QSettings:
         return QSettings(str(paths.config_dir() / "window.ini"), QSettings.Format.IniFormat)
@@ -342,10 +364,9 @@ class MainWindow(QMainWindow):
         if geometry is None or not self.restoreGeometry(geometry):
             room = self.screen().availableSize()
             self.resize(min(1440, room.width()), min(900, room.height()))
-            if room.width() < 1180:
-                self.settings_dock.hide()
         state = saved.value("docks")
         self._first_show = state is None or not self.restoreState(state, _LAYOUT)
+        self._folded = saved.value("folded", "false") == "true"
         self.settings.set_advanced(saved.value("advanced", "false") == "true")
 
     def save_layout(self) -> None:
@@ -354,6 +375,7 @@ class MainWindow(QMainWindow):
         saved.setValue("geometry", self.saveGeometry())
         saved.setValue("docks", self.saveState(_LAYOUT))
         saved.setValue("advanced", "true" if self.settings.advanced_open else "false")
+        saved.setValue("folded", "true" if self._folded else "false")
         saved.sync()
 
     def closeEvent(self, event: QCloseEvent) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import (
     QComboBox,
     QFrame,
@@ -231,6 +231,7 @@ class SettingsPanel(QScrollArea):
         self._more.setText(_("Advanced ({n})").format(n=len(more)))
         self._more.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self._more.setProperty("quiet", True)
+        self._more.setIconSize(QSize(14, 14))
         self._more.setCheckable(True)
         self._more.setChecked(self._open)
         self._more.setVisible(bool(more))
