@@ -126,13 +126,13 @@ install_packages() {
     return 1
 }
 
-# See that the window's libraries are there ("test": the tests' too); remembers success.
+# See that the libraries are there: "run": the window's, "test": the tests', too. Remembers success.
 # Fonts are asked for but not insisted on.
 ensure_system() {
-    local missing fonts stamp=$VENV/.verso-system-${1:-run}
+    local missing fonts stamp=$VENV/.verso-system-$1
     [ -e "$stamp" ] && return 0
     [ "$(uname)" = Linux ] || return 0
-    missing=$(missing_packages "${1-}" | tr '\n' ' ')
+    missing=$(missing_packages "$1" | tr '\n' ' ')
     fonts=$(missing_fonts)
     if [ -n "${missing// /}" ]; then
         # shellcheck disable=SC2086
@@ -166,8 +166,12 @@ find_python() {
 
 make_venv() {
     local python version
-    # An environment that was begun is used; one whose interpreter is gone is made anew.
-    if [ -x "$PYTHON" ] && suits "$PYTHON" && "$PYTHON" -m pip --version >/dev/null 2>&1; then
+    # An environment that was begun is used; one whose interpreter is gone is made anew. Nothing
+    # else is touched: VERSO_VENV may name any folder.
+    if [ ! -e "$VENV/pyvenv.cfg" ] && [ -n "$(ls "$VENV")" ]; then
+        say "$VENV is no virtual environment. Remove it, or set VERSO_VENV to another folder."
+        return 1
+    elif [ -x "$PYTHON" ] && suits "$PYTHON" && "$PYTHON" -m pip --version >/dev/null 2>&1; then
         return 0
     fi
     if ! python=$(find_python venv); then
@@ -195,7 +199,8 @@ make_venv() {
 
 # Remove what is in the environment's folder, but not the folder: it is the lock.
 clear_venv() {
-    rm -rf -- "$VENV/bin" "$VENV/lib" "$VENV/lib64" "$VENV/include" "$VENV/pyvenv.cfg"
+    [ ! -e "$VENV/pyvenv.cfg" ] ||
+        rm -rf -- "${VENV:?}/bin" "${VENV:?}/lib" "${VENV:?}/lib64" "$VENV/include"
 }
 
 # What the installation depends on, as one hash: the project's metadata and where it lies.
@@ -226,7 +231,7 @@ install_project() {
 
 pip_install() {
     local target=$ROOT options=(--disable-pip-version-check --no-input)
-    [ "$1" = test ] && target="$ROOT[test]"
+    [ "$1" = test ] && target="${ROOT}[test]"
     [ -t 2 ] || options+=(--quiet --progress-bar off)
     "$PYTHON" -m pip install "${options[@]}" --editable "$target" >&2 && return 0
     say "The installation failed; the lines above say why. Check the network and start again:"

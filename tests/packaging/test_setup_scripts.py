@@ -18,13 +18,13 @@ from tests.support.data import ROOT
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux scripts")
 
-TOOLS = ("bash", "cat", "cmp", "cp", "dirname", "env", "flock", "mkdir", "mv", "rm", "sh",
+TOOLS = ("bash", "cat", "cmp", "cp", "dirname", "env", "flock", "ls", "mkdir", "mv", "rm", "sh",
          "sha256sum", "sleep", "tr", "uname")
 
 PYTHON = """#!/bin/sh
 echo "python $*" >> "$CALLS"
 case "$*" in
-  "-m venv "*) mkdir -p "$3/bin"; cp "$0" "$3/bin/python" ;;
+  "-m venv "*) mkdir -p "$3/bin"; : > "$3/pyvenv.cfg"; cp "$0" "$3/bin/python" ;;
   "-m pip install"*) sleep "${PIP_SECONDS:-0}"; exit "${PIP_STATUS:-0}" ;;
   "-m pip check"*) [ ! -e "$CLASH" ] || { rm "$CLASH"; exit 1; } ;;
   "-c import "*ensurepip*) exit "${NO_VENV:-0}" ;;
@@ -157,6 +157,21 @@ def test_another_place_for_the_environment(checkout: Checkout, tmp_path: Path) -
     checkout.run("--version", VERSO_VENV=str(elsewhere))
     assert (elsewhere / "bin/python").exists()
     assert not (checkout.root / ".venv").exists()
+
+
+@pytest.mark.parametrize("content", ["bin/python", "lib/important", "notes.txt"])
+def test_a_folder_that_is_something_else_is_left_alone(
+    checkout: Checkout, tmp_path: Path, content: str,
+) -> None:
+    file = tmp_path / "mine" / content
+    file.parent.mkdir(parents=True)
+    file.write_text(PYTHON)
+    file.chmod(0o755)
+    result = checkout.run("--version", VERSO_VENV=str(tmp_path / "mine"))
+    assert result.returncode == 1
+    assert "no virtual environment" in result.stderr
+    assert checkout.called() == []
+    assert [p for p in (tmp_path / "mine").rglob("*") if p.is_file()] == [file]
 
 
 def test_two_starts_at_once_install_once(checkout: Checkout) -> None:
@@ -329,3 +344,12 @@ def test_ci_calls_the_test_script() -> None:
     text = (ROOT / ".ci/run").read_text()
     assert "packaging/test" in text
     assert os.access(ROOT / ".ci/run", os.X_OK)
+
+
+def test_shellcheck_finds_nothing() -> None:
+    if shutil.which("shellcheck") is None:
+        pytest.skip("shellcheck is not installed")
+    result = subprocess.run(
+        ["shellcheck", "-x", "packaging/run", "packaging/test", "packaging/setup.sh", ".ci/run"],
+        cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 0, result.stdout
