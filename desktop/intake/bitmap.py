@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from PIL import Image
@@ -27,6 +27,10 @@ class Bitmap:
     dpi: float = 0.0
     lowered: bool = False
     damaged: bool = False
+    has_text: bool = False
+    """There is visible text in its text layer: it cannot be blank."""
+    drawn: bool = False
+    """Drawn by a program, without any picture: its paper is of exactly one tone."""
     words: PageWords | None = field(default=None, repr=False)
     owner: object = field(default=None, repr=False)
     """What PIXELS is a view of; kept alive with it."""
@@ -47,9 +51,8 @@ class Bitmap:
         if clockwise % 360 == 0:
             return self
         image = self.image().transpose(_TURNS[clockwise % 360])
-        turned = Bitmap.of(image, self.dpi, self.lowered)
-        turned.words, turned.damaged = self.words, self.damaged
-        return turned
+        return replace(self, width=image.width, height=image.height, pixels=image.tobytes(),
+                       owner=None)
 
     def write(self, path: bytes) -> None:
         """Write a binary PPM to PATH, whole or not at all; raises OSError."""

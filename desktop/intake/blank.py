@@ -7,6 +7,7 @@ time: every doubt says "not blank".
 from __future__ import annotations
 
 import math
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,11 @@ _Grey = NDArray[np.uint8]
 
 def is_blank(bitmap: Bitmap) -> bool:
     """True for even paper, specks, shadows, dark edges and bleed-through aside."""
+    if bitmap.has_text:
+        return False
+    if bitmap.drawn:
+        return all(bounds[1] - bounds[0] < _EVEN for bounds in
+                   cast("tuple[tuple[int, int], ...]", bitmap.image().getextrema()))
     pixels = np.frombuffer(bitmap.pixels, np.uint8).reshape(bitmap.height, bitmap.width, 3)
     step = max(1, round(math.sqrt(bitmap.width * bitmap.height / _LOOKED_AT)))
     sample = pixels[::step, ::step]

@@ -23,8 +23,7 @@ _HELD = 4
 """Documents kept open, so that a book is not opened anew for every page."""
 
 _COLLECTED = 25
-"""Pages between two garbage collections. A page's words are tens of thousands of short-lived
-objects without cycles: collecting whenever many were made doubles what they cost."""
+"""Pages between two garbage collections (see drawer)."""
 
 _Key = tuple[bytes, int, int, str | None]
 
@@ -57,9 +56,6 @@ class Drawing:
         self._memory_mb = memory_mb
         self._open: OrderedDict[_Key, Source] = OrderedDict()
         self._pages = 0
-        gc.collect()
-        gc.freeze()
-        gc.disable()
 
     def open(self, request: wire.OpenFile) -> wire.Opened:
         """Examine a file; raises what ``Rasterizer.open`` raises."""
@@ -77,7 +73,7 @@ class Drawing:
             raise NoSuchPage(number=request.number, pages=source.pages)
         upright = source.draw(request)
         own = upright.words
-        is_blank = not (own and own.words and own.hidden < 1.0) and blank.is_blank(upright)
+        is_blank = blank.is_blank(upright)
         bitmap = upright.turned(request.clockwise)
         bitmap.write(request.image)
         kept = bool(own and own.words and request.words)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import time
 
 import pymupdf
@@ -17,10 +18,11 @@ from desktop.intake.errors import (
     Unreadable,
     WrongPassword,
 )
-from desktop.intake.textlayer import text_layer
+from desktop.intake.textlayer import has_visible_text, image_boxes, text_layer
 
 _LONGEST = 60_000
 """Longest side in pixels; beyond, MuPDF's own arithmetic is at its limit."""
+_NO_MEMORY = re.compile(r"\b[mc]?(re)?alloc \(|FzErrorLimit")
 _REOPEN_PAGES = 25
 _REOPEN_SHARE = 0.004
 """MuPDF keeps every object it has ever read: a document is opened anew after so many pages, or
@@ -55,7 +57,7 @@ class PagedFile:
             return self._draw(request)
         except (RuntimeError, ValueError, pymupdf.mupdf.FzErrorBase) as error:
             detail = f"{type(error).__name__}: {error}; {pymupdf.TOOLS.mupdf_warnings()}"
-            if "malloc" in detail or "calloc" in detail or "FzErrorLimit" in detail:
+            if _NO_MEMORY.search(detail):
                 raise PageTooLarge(detail=detail) from error
             raise PageFailed(detail=detail) from error
 
@@ -67,13 +69,17 @@ class PagedFile:
         pixmap = pictures.get_pixmap(matrix=pymupdf.Matrix(zoom, zoom),
                                      colorspace=pymupdf.csRGB, alpha=0)
         messages = pymupdf.TOOLS.mupdf_warnings()
-        if "malloc" in messages:
+        if _NO_MEMORY.search(messages):
             # A picture was left out for want of memory: an incomplete page is no page.
             raise PageTooLarge(detail=messages)
         bitmap = Bitmap(pixmap.width, pixmap.height, pixmap.samples_mv, zoom * 72.0, lowered,
                         owner=pixmap)
         if request.words:
             bitmap.words = text_layer(page, pictures, zoom, pixmap, request.clockwise)
+            bitmap.has_text = bitmap.words is not None and bitmap.words.hidden < 1.0
+        else:
+            bitmap.has_text = has_visible_text(pictures)
+        bitmap.drawn = not bitmap.has_text and not image_boxes(pictures)
         return bitmap
 
     def relax(self) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import logging
 import os
 import threading
 import uuid
@@ -28,6 +29,8 @@ from desktop.intake.errors import (
 )
 from desktop.intake.model import RenderedPage, RenderRequest, SourceInfo
 from desktop.intake.process import DrawingProcess, ProcessDied
+
+_log = logging.getLogger(__name__)
 
 _OPEN_SECONDS = 120.0
 _IDLE_SECONDS = 120.0
@@ -224,6 +227,7 @@ class Rasterizer:
                     raise CancelledError from death
                 if not death.started:
                     raise DrawingUnavailable(detail=str(death)) from death
+                _log.warning("a drawing process ended: %s", death)
                 if death.timed_out or before == 0:
                     raise
                 continue

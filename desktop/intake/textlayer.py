@@ -49,11 +49,23 @@ def text_layer(page: pymupdf.Page, pictures: pymupdf.DisplayList, zoom: float,
     words, fonts, invisible = _words(pictures, place, zoom)
     if not words:
         return None
-    images = [tuple(info["bbox"]) for info in _textpage(pictures, _IMAGES).extractIMGINFO()]
+    images = image_boxes(pictures)
     if invisible < len(words) and _covered(page, images):
         invisible = len(words)
     return PageWords(words, fonts, [place(box) for box in _rules(pictures)],
                      [place(box) for box in images], invisible / len(words))
+
+
+def has_visible_text(pictures: pymupdf.DisplayList) -> bool:
+    """Whether any text is painted on the page."""
+    return any(span["char_flags"] & _PAINTED and _WORD.search(span["text"])
+               for block in _textpage(pictures, _TEXT).extractDICT()["blocks"]
+               if block["type"] == 0 for line in block["lines"] for span in line["spans"])
+
+
+def image_boxes(pictures: pymupdf.DisplayList) -> list[_Box]:
+    """Where the page's pictures are, in points."""
+    return [tuple(info["bbox"]) for info in _textpage(pictures, _IMAGES).extractIMGINFO()]
 
 
 class _Placing:
