@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     No error that a person can cause shows a traceback; ``--debug`` puts it into the log.
     """
     words = list(sys.argv[1:] if argv is None else argv)
-    signal.signal(signal.SIGTERM, _interrupt)
+    before = signal.signal(signal.SIGTERM, _interrupt)
     try:
         return _dispatch(words)
     except SystemExit as end:  # argparse: --help, --version and wrong calls
@@ -75,6 +75,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                             "with the log in {folder}.").format(
             what=f"{type(error).__name__}: {error}", folder=_log_folder()), file=sys.stderr)
         return Exit.SOME_FAILED
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _dispatch(words: list[str]) -> int:
@@ -86,10 +88,10 @@ def _dispatch(words: list[str]) -> int:
         parser.add_argument("--debug", action="store_true", help=_(
             "log details and tracebacks"))
         command.add_arguments(parser)
-        args = parser.parse_args(words[1:])
+        args = parser.parse_intermixed_args(words[1:])
         logs.start("convert" if name == "convert" else "verso", debug=args.debug)
         return command.run(args)
-    args = _window_parser().parse_args(words)
+    args = _window_parser().parse_intermixed_args(words)
     # The only way to Qt from here, and by name: the command line does not depend on the window.
     app = importlib.import_module("desktop.app")
     return int(app.run(args.files, debug=args.debug))

@@ -11,7 +11,7 @@ import os
 import shutil
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -301,11 +301,13 @@ class Core:
 
     def worker_died(self, event: WorkerDied) -> None:
         """Its pages are to be done again."""
-        self.reading.worker_died(event)
+        with self._saving():
+            self.reading.worker_died(event)
 
     def page_event(self, event: object) -> None:
         """Anything about a page."""
-        self.reading.page_event(event)
+        with self._saving():
+            self.reading.page_event(event)
 
     # --- inside
     def wake(self) -> None:
@@ -318,10 +320,16 @@ class Core:
         self._woken = False
         if self._closing:
             return
-        try:
+        with self._saving():
             if self.run is RunState.RUNNING and not self.engine.failed:
                 self.reading.fill()
             self._settle()
+
+    @contextlib.contextmanager
+    def _saving(self) -> Iterator[None]:
+        """A journal that cannot be written pauses everything."""
+        try:
+            yield
         except sqlite3.Error as error:
             self._save_failed(error)
 
