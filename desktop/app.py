@@ -114,9 +114,11 @@ async def _live(window: object, session: object, files: list[Path],
     window.add(files)  # type: ignore[attr-defined]
     await asyncio.sleep(0)  # the window is on the screen before Chromium is loaded
     await asyncio.sleep(0.03)
-    if not closed.is_set():
-        window.create_review()  # type: ignore[attr-defined]
-        session.warm_up()  # type: ignore[attr-defined]
+    for step in (window.create_review, window.load_rendering,  # type: ignore[attr-defined]
+                 session.warm_up):  # type: ignore[attr-defined]
+        if not closed.is_set():
+            step()
+            await asyncio.sleep(0.02)
     await closed.wait()
     # Off the window's thread: it may take seconds until the last process is gone.
     await asyncio.to_thread(session.close)  # type: ignore[attr-defined]

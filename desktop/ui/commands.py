@@ -19,9 +19,6 @@ from desktop.jobs.events import DocumentState, EngineState, ProblemView, RunStat
 from desktop.settings import InvalidSetting
 from desktop.settings.store import Store
 from desktop.ui import dropping
-from desktop.ui.dialogs.about import AboutDialog
-from desktop.ui.dialogs.preferences import PreferencesDialog
-from desktop.ui.dialogs.shortcuts import ShortcutsDialog
 from desktop.ui.exporting import Exporting
 
 if TYPE_CHECKING:
@@ -307,6 +304,8 @@ class Commands:
 
     def preferences(self) -> None:
         """Show what belongs to the window and not to a run."""
+        from desktop.ui.dialogs.preferences import PreferencesDialog
+
         dialog = PreferencesDialog(self._session.values, self._window.appearance.theme,
                                    self._window)
         dialog.changed.connect(self.change_setting)
@@ -314,10 +313,14 @@ class Commands:
 
     def shortcuts(self) -> None:
         """Show all keys."""
+        from desktop.ui.dialogs.shortcuts import ShortcutsDialog
+
         self._open("shortcuts", ShortcutsDialog(self._window.actions_, self._window))
 
     def about(self) -> None:
         """Show version and licences."""
+        from desktop.ui.dialogs.about import AboutDialog
+
         self._open("about", AboutDialog(self._window.appearance.theme, self._window))
 
     def open_export_menu(self) -> None:

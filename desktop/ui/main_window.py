@@ -170,6 +170,11 @@ class MainWindow(QMainWindow):
         self.controller.attach(pane)
         self._show_state()
 
+    def load_rendering(self) -> None:
+        """Start Chromium before the first page needs it."""
+        if self.pane is not None:
+            self.pane.result.start_rendering()  # type: ignore[attr-defined]
+
     # --- what the session says
     def open(self) -> None:
         """Listen to the session from now on."""
@@ -332,7 +337,10 @@ class MainWindow(QMainWindow):
     def usual_sizes(self) -> None:
         """Give the docks the sizes they have before a person changes them."""
         unit = self.fontMetrics().horizontalAdvance("x")
-        self.resizeDocks([self.queue_dock, self.settings_dock], [unit * 45, unit * 42],
+        # Also with large text the page keeps at least half of the window.
+        most = self.width() // 4
+        self.resizeDocks([self.queue_dock, self.settings_dock],
+                         [min(unit * 45, most), min(unit * 42, most)],
                          Qt.Orientation.Horizontal)
         self.resizeDocks([self.bottom_dock], [200], Qt.Orientation.Vertical)
 

@@ -14,7 +14,7 @@ from desktop.ui.tokens import DARK, LIGHT, Theme
 
 __all__ = ["DARK", "LIGHT", "Appearance", "Theme", "colour", "icon", "pixmap"]
 
-_ICON_SIZES = (16, 20, 24, 32, 48)
+_ICON_SIZES = (16, 32, 48)
 _CJK_FALLBACK = ("Noto Sans CJK SC", "Source Han Sans SC", "Microsoft YaHei UI", "PingFang SC",
                  "WenQuanYi Micro Hei")
 
@@ -24,8 +24,21 @@ def colour(theme: Theme, token: str) -> QColor:
     return QColor(getattr(theme, token))
 
 
+_pixmaps: dict[tuple[str, str, int, float], QPixmap] = {}
+_MOST_PIXMAPS = 1_000
+
+
 def pixmap(name: str, tone: str, size: int, ratio: float = 1.0) -> QPixmap:
     """The icon NAME in the colour TONE, SIZE logical pixels wide, for a screen of RATIO."""
+    key = (name, tone, size, ratio)
+    if key not in _pixmaps:
+        if len(_pixmaps) >= _MOST_PIXMAPS:
+            _pixmaps.clear()
+        _pixmaps[key] = _drawn(name, tone, size, ratio)
+    return _pixmaps[key]
+
+
+def _drawn(name: str, tone: str, size: int, ratio: float) -> QPixmap:
     side = max(1, round(size * ratio))
     image = QPixmap(QSize(side, side))
     image.fill(Qt.GlobalColor.transparent)

@@ -15,7 +15,7 @@ from desktop.i18n import _
 from desktop.jobs.events import EngineView
 from desktop.ui import words
 from desktop.ui.actions import Actions
-from desktop.ui.theme import icon
+from desktop.ui.theme import icon, pixmap
 from desktop.ui.tokens import Theme
 
 BESIDE = Qt.ToolButtonStyle.ToolButtonTextBesideIcon
@@ -74,8 +74,8 @@ class EnginePill(QToolButton):
         painter.setPen(QColor(theme.text))
         painter.drawText(self.rect().adjusted(28, 0, -26, 0),
                          Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, self.text())
-        icon("chevron-down", theme, "secondary").paint(
-            painter, self.width() - 24, middle - 6, 12, 12)
+        painter.drawPixmap(self.width() - 24, middle - 6, pixmap(
+            "chevron-down", theme.secondary, 12, self.devicePixelRatioF()))
 
 
 class TopBar(QWidget):
