@@ -262,21 +262,7 @@ class Commands:
             window.appearance.choose(str(value))
         elif key == "language":
             set_language(str(value), paths.resources() / "translations")
-            self.retranslate()
-
-    def retranslate(self) -> None:
-        """Name everything in the current language."""
-        window = self._window
-        window.actions_.retranslate()
-        window.top.retranslate()
-        window.figures.retranslate()
-        window.settings.retranslate()
-        window.queue_dock.set_title(_("Queue"))
-        window.settings_dock.set_title(_("Run settings"))
-        window.bottom_dock.set_title(_("Messages"))
-        window.tabs.setTabText(0, _("Problems"))
-        window.tabs.setTabText(1, _("Log"))
-        window.queue.viewport().update()
+            self._window.retranslate()
 
     def show_settings(self) -> None:
         """Open the run settings."""

@@ -248,11 +248,38 @@ class MainWindow(QMainWindow):
             self.settings.set_page(shown)
             self._suspicious = sum(document.suspicious for document in documents)
             self._any = bool(documents)
+        self._show_buttons()
+
+    def _show_buttons(self) -> None:
+        """Buttons and engine, where anything they depend on changed."""
+        state = self.state
+        basis = (self._any, self._suspicious, state.run, state.finished < state.total,
+                 state.in_flight > 0, self.controller.page_id is None, self.engine,
+                 len(self.problems.problems), self.appearance.theme.name)
+        if basis == self._basis:
+            return
+        self._basis = basis
         self.figures.set_problems(len(self.problems.problems))
         self.commands.show_state(self._any, self._suspicious)
         entry = next((x for x in registry.ENGINES if x.name == self.engine.name), None)
         self.top.set_engine(self.engine, _(entry.title) if entry else self.engine.name)
 
+    def retranslate(self) -> None:
+        """Name everything in the current language."""
+        self._basis = ()
+        self.actions_.retranslate()
+        self.top.retranslate()
+        self.figures.retranslate()
+        self.settings.retranslate()
+        self.queue_dock.set_title(_("Queue"))
+        self.settings_dock.set_title(_("Run settings"))
+        self.bottom_dock.setWindowTitle(_("Messages"))
+        self.tabs.setTabText(0, _("Problems"))
+        self.tabs.setTabText(1, _("Log"))
+        self.queue.viewport().update()
+        self._show_state()
+
+    _basis: tuple[object, ...] = ()
     _narrow = False
     _folded = False
     _any = False

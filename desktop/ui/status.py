@@ -45,6 +45,7 @@ class FigureBar(QWidget):
         self._progress = ProgressView(RunState.PAUSED)
         self._engine: EngineView | None = None
         self._write()
+        self._write_problems()
 
     def minimumSizeHint(self) -> QSize:
         return QSize(200, super().minimumSizeHint().height())
@@ -61,17 +62,19 @@ class FigureBar(QWidget):
 
     def set_problems(self, count: int) -> None:
         """Show how many problems there are."""
-        self._count = count
-        self._write()
+        if count != self._count:
+            self._count = count
+            self._write_problems()
 
     def apply_theme(self, theme: Theme) -> None:
         """Draw in THEME from now on."""
         self._theme = theme
-        self._write()
+        self._write_problems()
 
     def retranslate(self) -> None:
         """Write everything in the current language."""
         self._write()
+        self._write_problems()
 
     def _texts(self) -> dict[str, str]:
         progress, texts = self._progress, dict.fromkeys(self._labels, "")
@@ -101,13 +104,23 @@ class FigureBar(QWidget):
         return texts
 
     def _write(self) -> None:
+        changed = False
         for key, text in self._texts().items():
             label = self._labels[key]
-            if label.text() != text:
-                label.setText(text)
-                # A figure that gets shorter leaves its room: what stands beside it does not jump.
-                least = max(label.minimumWidth(), label.sizeHint().width()) if text else 0
-                label.setMinimumWidth(least)
+            if label.text() == text:
+                continue
+            appeared = bool(label.text()) != bool(text)
+            label.setText(text)
+            # A figure that gets shorter leaves its room: what stands beside it does not jump.
+            wide = label.fontMetrics().horizontalAdvance(text) + 2
+            least = max(label.minimumWidth(), wide) if text else 0
+            if appeared or least != label.minimumWidth():
+                label.setFixedWidth(least)
+                changed = True
+        if changed:
+            self._fit()
+
+    def _write_problems(self) -> None:
         self.problems.setText(ngettext("{n} problem", "{n} problems", self._count).format(
             n=words.count_of(self._count)))
         self.problems.setToolTip(_("Show problems (Alt+P)"))
