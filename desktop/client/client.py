@@ -224,7 +224,11 @@ class EngineClient:
                 if self._order is not order:
                     continue
                 life = self._life = self._running = Life(order, self)
-            ending = life.run()
+            try:
+                ending = life.run()
+            except Exception as error:  # noqa: BLE001 - becomes a Problem; the thread lives on
+                _log.exception("looking after the worker failed")
+                ending = Ending(VersoError(detail=f"{type(error).__name__}: {error}"), fatal=True)
             with self._changed:
                 self._running = None
             self._after(order, life, ending)

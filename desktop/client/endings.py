@@ -77,6 +77,14 @@ class NoInterpreter(VersoError):
     hint = N_("Check the path of the engine's interpreter in the settings.")
 
 
+class WorkerNotLaunched(VersoError):
+    """The system did not let us start a process (too many of them, no room, no memory)."""
+
+    code = "worker.launch"
+    message = N_("The engine process could not be started: {reason}.")
+    hint = N_("Close other programs and see that the disk is not full.")
+
+
 class WorkerSilent(VersoError):
     """It runs and says nothing."""
 

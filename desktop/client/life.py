@@ -7,6 +7,7 @@ import logging
 import os
 import queue
 import selectors
+import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -41,6 +42,8 @@ _CLOSED_GRACE = 2.0
 """Seconds a process may go on after its connection ended."""
 _FAILED_GRACE = 15.0
 """Seconds it may take to leave after it said that the engine failed."""
+_SETTLE = 0.5
+"""Seconds for what a worker started to end after it."""
 _WITHOUT_SENTINEL = 0.2
 """Seconds between two looks at a process whose end cannot be waited for."""
 
@@ -155,29 +158,37 @@ class Life:
         memory_kills = endings.memory_kills()
         try:
             process = WorkerProcess(order.interpreter, order.environment)
+        except endings.NoInterpreter as error:
+            return Ending(error, fatal=True)
         except OSError as error:
-            return Ending(endings.NoInterpreter(
-                interpreter=order.interpreter or "", detail=str(error)), fatal=True)
+            return Ending(endings.WorkerNotLaunched(reason=error.strerror or str(error),
+                                                    detail=str(error)))
         with self._lock:
             self._process = process
         _log.info("worker %d started for engine %s", process.pid, order.engine)
         writer = threading.Thread(
             target=self._write, args=(process,), name="worker-writer", daemon=True)
-        writer.start()
-        now = time.monotonic()
-        self._hello_at = now + min(order.hello_seconds, order.ready_seconds)
-        out = OutputPipe(process.stdout, "stdout", self._emit)
-        err = OutputPipe(process.stderr, "stderr", self._emit)
-        verdict = self._pump(process, out, err)
-        process.kill()
-        if not isinstance(verdict, GarbledMessage):
-            self._last_words(process)
-        out.drain()
-        err.drain()
-        self._letters.put(None)
-        writer.join()
-        status = process.reap()
-        _log.info("worker %d ended, status %d", process.pid, status)
+        status = 0
+        try:
+            now = time.monotonic()
+            self._hello_at = now + min(order.hello_seconds, order.ready_seconds)
+            writer.start()
+            out = OutputPipe(process.stdout, "stdout", self._emit)
+            err = OutputPipe(process.stderr, "stderr", self._emit)
+            verdict = self._pump(process, out, err)
+            if process.ended():
+                process.settle(_SETTLE)
+            process.kill()
+            if not isinstance(verdict, GarbledMessage):
+                self._last_words(process)
+            out.drain()
+            err.drain()
+        finally:
+            process.kill()
+            self._letters.put(None)
+            writer.join(_SETTLE)  # It must not write to a descriptor that is closed below.
+            status = process.reap()
+            _log.info("worker %d ended, status %d", process.pid, status)
         return self._ending(verdict, status, endings.memory_kills() > memory_kills, err.tail())
 
     def _pump(self, process: WorkerProcess, out: OutputPipe, err: OutputPipe) -> VersoError | None:
@@ -243,7 +254,7 @@ class Life:
         order = self._order
         if now >= self._hello_at:
             return endings.WorkerSilent(
-                interpreter=order.interpreter or "Python",
+                interpreter=order.interpreter or sys.executable,
                 seconds=round(min(order.hello_seconds, order.ready_seconds)))
         if now >= self._ready_at:
             limit = setting("ready_seconds")
@@ -299,7 +310,7 @@ class Life:
             return Ending(_with_detail(verdict, tail), isinstance(verdict, _FATAL))
         if not self._greeted and status >= 0:
             return Ending(endings.WorkerNotStarted(
-                interpreter=self._order.interpreter or "Python", status=status, detail=tail),
+                interpreter=self._order.interpreter or sys.executable, status=status, detail=tail),
                 fatal=True)
         error = endings.ending(status, out_of_memory=out_of_memory, detail=tail)
         return Ending(error, isinstance(error, _FATAL))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import os
 import signal
@@ -15,6 +16,7 @@ from collections.abc import Mapping
 from multiprocessing.connection import Pipe
 from pathlib import Path
 
+from desktop.client.endings import NoInterpreter
 from desktop.client.staging import stage
 from desktop.protocol.messages import AnyEvent
 from desktop.protocol.wire import Channel
@@ -48,7 +50,8 @@ class WorkerProcess:
     def __init__(self, interpreter: str | None, environment: Mapping[str, str]) -> None:
         """Start it under INTERPRETER (None: ours) with ENVIRONMENT on top of our own.
 
-        Raises OSError when the interpreter cannot be run.
+        Raises :class:`NoInterpreter` when it cannot be run, OSError when the system has no room
+        for another process or file.
         """
         self._mark = uuid.uuid4().hex
         self._lock = threading.Lock()
@@ -62,8 +65,12 @@ class WorkerProcess:
                 pass_fds=[theirs.fileno()], cwd=folders.work, start_new_session=True,
                 env=self._environment(folders.path, environment, foreign=interpreter is not None),
             )
-        except OSError:
+        except OSError as error:
             ours.close()
+            if isinstance(error, (FileNotFoundError, PermissionError)) or (
+                    error.errno in (errno.ENOEXEC, errno.ENOTDIR, errno.ELOOP)):
+                raise NoInterpreter(
+                    interpreter=interpreter or sys.executable, detail=str(error)) from error
             raise
         finally:
             theirs.close()
@@ -91,8 +98,18 @@ class WorkerProcess:
         with self._lock:
             if self._reaped:
                 return True
-            return os.waitid(
-                os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+            try:
+                return os.waitid(
+                    os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+            except ChildProcessError:  # The application leaves its children to the kernel.
+                return True
+
+    def settle(self, patience: float) -> None:
+        """Once the worker has ended: let what it started end by itself, for PATIENCE seconds.
+        Python's resource tracker, for one, releases shared memory then."""
+        deadline = time.monotonic() + patience
+        while self._living() and time.monotonic() < deadline:
+            time.sleep(0.02)
 
     def terminate(self) -> None:
         """SIGTERM to the worker alone: it sees to the others."""

@@ -27,16 +27,18 @@ Top level
     ``seconds`` it takes (0), spread over ``steps`` (words for the status bar) · ``faults``
     (``at`` and ``attempts`` mean nothing here; ``hang`` is an engine that is never ready) ·
     ``children``: this many child processes are left running in the worker's process group,
-    ``detached``: this many in sessions of their own.
+    ``detached``: this many in sessions of their own · ``commands``: commands (lists of words) that
+    are started and left alone; their standard input ends when the worker does.
 
 ``pages`` – a list of entries
     ``match``: pattern (``fnmatch``) of page ids it is for; without it the entry is shared out ·
     ``recording``: a text file, or a folder, which stands for one entry for each ``*.txt`` in it;
     relative to the script's file · ``text``: the output itself (without either: a short page of
-    this module's own) · ``delta``: characters a delta
-    (12), or ``[least, most]`` for random sizes · ``rate``: deltas a second (100; 0: as fast as
-    possible) · ``wait``: seconds before the first output (0) · ``repeat``: the text so many times
-    (1; 0: for ever) · ``regions``: true to send all boxes first · ``clockwise``: 90, 180 or 270 ·
+    this module's own) · ``delta``: characters a delta (12), or ``[least, most]`` for random
+    sizes · ``rate``: deltas a second (100; 0: as fast as possible) · ``wait``: seconds before the
+    first output (0) · ``repeat``: the text so many times (1; 0: for ever) · ``stamp``: true to
+    send, instead of each delta, the time (``time.monotonic``) and a line end, to measure what the
+    way costs · ``regions``: true to send all boxes first · ``clockwise``: 90, 180 or 270 ·
     ``confidence``: 0–1, sent for every block at the end · ``prompt_tokens`` (0) · ``tokens``
     counted for each delta (1) · ``finish``: the reason given at the end (``complete``) ·
     ``faults``.
@@ -149,6 +151,7 @@ class Load(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     faults: Tuple[Fault, ...] = ()
     children: int = 0
     detached: int = 0
+    commands: Tuple[Tuple[str, ...], ...] = ()
 
 
 class PageScript(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -161,6 +164,7 @@ class PageScript(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rate: float = 100.0
     wait: float = 0.0
     repeat: int = 1
+    stamp: bool = False
     regions: bool = False
     clockwise: int = 0
     confidence: Union[float, None] = None

@@ -55,6 +55,7 @@ class ScriptedEngine(Engine):
         self._script = scripts.Script()
         self._cast = scripts.Cast(self._script)
         self._children: list[subprocess.Popen[bytes]] = []
+        self._left_alone: list[subprocess.Popen[bytes]] = []
 
     async def start(self, settings: dict[str, Any], progress: Progress) -> EngineReady:
         """Take as long and fail as the script says; raises BadScript."""
@@ -64,6 +65,8 @@ class ScriptedEngine(Engine):
         for detached in [False] * load.children + [True] * load.detached:
             self._children.append(subprocess.Popen(
                 ["sleep", "3600"], start_new_session=detached))
+        self._left_alone = [subprocess.Popen(command, stdin=subprocess.PIPE)
+                            for command in load.commands]
         steps = load.steps or ("",)
         for number, step in enumerate(steps):
             if step:
@@ -97,7 +100,7 @@ class ScriptedEngine(Engine):
                 continue
             await pace.wait()
             tokens += entry.tokens
-            yield Text(piece, entry.tokens)
+            yield Text(f"{time.monotonic()}\n" if entry.stamp else piece, entry.tokens)
         if entry.confidence is not None:
             for index in range(len(_TAG.findall(entry.text or "")) * max(1, entry.repeat)):
                 yield Confidence(index, entry.confidence)

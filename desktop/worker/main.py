@@ -18,6 +18,7 @@ import os
 import platform
 import signal
 import threading
+import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from types import FrameType
@@ -28,6 +29,9 @@ from desktop.protocol.wire import Channel, ChannelClosed, GarbledMessage
 from desktop.worker import lifetime
 from desktop.worker.loop import Worker
 from desktop.worker.outbox import Outbox, OutboxHandler
+
+_SETTLE = 0.3
+"""Seconds for Python's resource tracker to release shared memory before the group is killed."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -46,6 +50,7 @@ def main(arguments: Sequence[str]) -> int:
     lifetime.end_within(lifetime.GRACE)
     outbox.close(lifetime.GRACE)
     if alone.is_set():
+        time.sleep(_SETTLE)
         lifetime.kill_group()  # The application would have seen to the engine's children.
     return status
 

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -142,6 +143,21 @@ def test_what_the_engine_started_does_not_outlive_a_killed_worker(
     assert sum("sleep 3600" in line for line in no_process_left()) == 4
     client.close()
     assert not no_process_left()
+
+
+@pytest.mark.parametrize("end", ["close", "kill"])
+def test_what_ends_by_itself_after_the_worker_is_given_the_time(
+    start: Start, tmp_path: Path, end: str,
+) -> None:
+    done = tmp_path / "released"
+    client, heard = start(load={"commands": [["sh", "-c", f"read _; sleep 0.1; : > '{done}'"]]})
+    heard.ready()
+    if end == "close":
+        client.close()
+    else:
+        os.kill(heard.pid(), signal.SIGKILL)
+        heard.died()
+    assert done.exists()
 
 
 # --- the application dies
