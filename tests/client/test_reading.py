@@ -11,6 +11,7 @@ from desktop.client.client import EngineClient, Patience, WorkerDied
 from desktop.engines.script import SAMPLE
 from desktop.protocol.messages import (
     BlockConfidence,
+    LogLine,
     PageFinished,
     PageOriented,
     PageRegions,
@@ -189,12 +190,13 @@ def test_an_endless_page_is_cancelled(start: Start, endless: dict[str, object]) 
 
 
 def test_a_worker_that_ignores_a_cancel_is_replaced(start: Start) -> None:
-    client, heard = start({"match": "deaf", **fault("block", at=0)}, {"match": "other", "rate": 1},
+    faults = [{"kind": "write-error", "text": "blocking"}, {"kind": "block"}]
+    client, heard = start({"match": "deaf", "faults": faults}, {"match": "other", "rate": 1},
                           client={"patience": Patience(first_pause=0.1, cancel=0.5)})
     client.submit(page("other"))
     heard.streaming("other")
     client.submit(page("deaf"))
-    heard.wait(PageStarted, page_id="deaf")
+    heard.wait(LogLine, text="blocking")
     client.cancel("deaf")
     assert heard.finished("deaf").finish == "cancelled"
     death = heard.died()
