@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import overload
 
-from desktop.document.model import Block
+from desktop.document.model import CROPPED, Block
 from desktop.document.parser import StreamParser, parse
 from desktop.errors import Problem, VersoError
 from desktop.intake.model import RenderedPage
@@ -22,6 +22,10 @@ from desktop.settings import Values
 
 MAX_RAW = 2_000_000
 """Characters of output after which a page is stopped: no real page has as many."""
+
+
+WHOLE_PAGE = 0.9 * 999 * 999
+"""Area of a box, in 0–999, from which it counts as the page itself."""
 
 
 class Phase(enum.IntEnum):
@@ -119,6 +123,8 @@ class PageRun:
         state = page_state(event.finish)
         if self.overflowed:
             state = PageState.LENGTH
+        elif state is PageState.EMPTY and _has_figure(self.parser.blocks):
+            state = PageState.COMPLETE
         width, height = self.size()
         problem = None
         if event.problem is not None:
@@ -173,6 +179,14 @@ def verdict(state: PageState) -> Problem | None:
 def tables(blocks: Sequence[Block]) -> int:
     """How many of BLOCKS are tables."""
     return sum(block.label == "table" for block in blocks)
+
+
+def _has_figure(blocks: Sequence[Block]) -> bool:
+    """Whether a picture was found that is not just the whole page: such a page has no text and
+    is read all the same."""
+    return any(block.label in CROPPED and any(
+        (box[2] - box[0]) * (box[3] - box[1]) < WHOLE_PAGE for box in block.boxes)
+        for block in blocks)
 
 
 def stored_result(row: PageRow, result: ResultRow, figures: Figures) -> PageResult:

@@ -141,6 +141,16 @@ def test_how_a_page_ends(play: Player, pdf: Pdf, finish: str, state: PageState,
         [(code, 1, "1-1", "made.pdf")] if code else [])
 
 
+@pytest.mark.parametrize(("box", "state"), [
+    ("100, 100, 500, 400", PageState.COMPLETE), ("0, 0, 999, 999", PageState.EMPTY)])
+def test_a_page_with_a_picture_and_no_text(play: Player, pdf: Pdf, box: str,
+                                           state: PageState) -> None:
+    p = play({"pages": [{"text": f"<|ref|>image<|/ref|><|det|>[[{box}]]<|/det|>\n"}]})
+    p.add(pdf(1))
+    p.finish()
+    assert p.session.page_result("1-1").result(PATIENCE).view.state is state
+
+
 def test_a_page_that_fails_fails_alone_and_can_be_retried(
         play: Player, pdf: Pdf, tmp_path: Path) -> None:
     fault = {"kind": "raise", "at": 20, "once": str(tmp_path / "once"), "code": "page.odd",
