@@ -6,9 +6,11 @@ one that is larger than the pixel cap is decoded smaller or reduced.
 
 from __future__ import annotations
 
+import contextlib
 import math
-import os
+import struct
 import warnings
+from collections.abc import Iterator
 
 import pillow_heif
 from PIL import Image, ImageFile, ImageOps, TiffImagePlugin, UnidentifiedImageError
@@ -31,8 +33,8 @@ _BYTES = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16B": 2, "I;16L": 2}
 _COPIES = 2.5
 """Decoding and converting hold so many times the image at their peak."""
 _BROKEN = (OSError, SyntaxError, ValueError, EOFError, RuntimeError, KeyError, TypeError,
-           IndexError, OverflowError, ZeroDivisionError)
-"""What Pillow's decoders raise on damaged data (struct.error is a ValueError's cousin)."""
+           IndexError, OverflowError, ZeroDivisionError, struct.error)
+"""What Pillow's decoders raise on damaged data."""
 
 _ORIENTATION = 0x0112
 _SUBFILE = 254
@@ -109,11 +111,18 @@ class ImageSource:
         return bitmap
 
 
-def _opened(path: bytes) -> Image.Image:
-    try:
-        return Image.open(os.fsdecode(path), formats=_FORMATS)
-    except (UnidentifiedImageError, *_BROKEN) as error:
-        raise Unreadable(detail=f"{type(error).__name__}: {error}") from error
+@contextlib.contextmanager
+def _opened(path: bytes) -> Iterator[Image.Image]:
+    # Pillow gets a file and not its name: by name it would map uncompressed pixels into memory,
+    # which takes the process down when the file is cut meanwhile, and leaves turned TIFFs as
+    # they are.
+    with open(path, "rb") as file:
+        try:
+            image = Image.open(file, formats=_FORMATS)
+        except (UnidentifiedImageError, *_BROKEN) as error:
+            raise Unreadable(detail=f"{type(error).__name__}: {error}") from error
+        with image:
+            yield image
 
 
 def _frames(image: Image.Image) -> list[int]:
@@ -158,7 +167,9 @@ def _fitting(size: tuple[int, int], request: wire.DrawPage) -> tuple[int, int]:
         scale = min(scale, request.max_side / max(width, height))
     if scale >= 1.0:
         return size
-    return max(1, int(width * scale)), max(1, int(height * scale))
+    width, height = max(1, int(width * scale)), max(1, int(height * scale))
+    # A line of pixels cannot get thinner, only shorter.
+    return min(width, request.max_pixels // height or 1), min(height, request.max_pixels // width)
 
 
 def _resolution(image: Image.Image) -> _Resolution:
