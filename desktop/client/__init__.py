@@ -1,0 +1,1 @@
+"""The application's end of the worker process."""

@@ -89,10 +89,12 @@ class EngineClient:
                  environment: Mapping[str, str] | None = None,
                  patience: Patience = Patience()) -> None:
         """ON_EVENT is called on the client's reader thread, one event at a time; it may call any
-        method here. INTERPRETER: the Python that runs the worker, None for this one.
-        ENVIRONMENT: variables set for it on top of our own."""
+        method here. INTERPRETER: the Python that runs the worker (a path, or a name looked up on
+        PATH), None or "" for this one. ENVIRONMENT: variables set for it on top of our own."""
         self._on_event = on_event
-        self._interpreter = interpreter
+        # The worker has another working folder than we have.
+        self._interpreter = (_absolute(os.path.expanduser(interpreter))
+                             if interpreter and os.sep in interpreter else interpreter or None)
         self._environment = dict(environment or {})
         self._patience = patience
         self._changed = threading.Condition()  # Guards everything below.

@@ -16,10 +16,12 @@ from collections.abc import Mapping
 from multiprocessing.connection import Pipe
 from pathlib import Path
 
+from desktop import paths
 from desktop.client.endings import NoInterpreter
 from desktop.client.staging import stage
 from desktop.protocol.messages import AnyEvent
 from desktop.protocol.wire import Channel
+from desktop.worker.main import TRANSLATIONS
 
 _log = logging.getLogger(__name__)
 
@@ -165,6 +167,7 @@ class WorkerProcess:
             "PYTHONPATH": os.pathsep.join(entry for entry in searched if entry),
             "PYTHONUNBUFFERED": "1",
             "PYTHONFAULTHANDLER": "1",
+            TRANSLATIONS: str(paths.resources() / "translations"),
             MARK: self._mark,
         })
         return environment

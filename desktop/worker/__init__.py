@@ -1,0 +1,1 @@
+"""The process that runs an engine, apart from the application."""

@@ -21,14 +21,20 @@ import threading
 import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
+from pathlib import Path
 from types import FrameType
 from typing import Any, Optional, Sequence
 
-from desktop.protocol.messages import VERSION, AnyCommand, Hello
+from desktop import i18n
+from desktop.protocol.messages import VERSION, AnyCommand, Hello, StartEngine
 from desktop.protocol.wire import Channel, ChannelClosed, GarbledMessage
 from desktop.worker import lifetime
 from desktop.worker.loop import Worker
 from desktop.worker.outbox import Outbox, OutboxHandler
+
+TRANSLATIONS = "VERSO_TRANSLATIONS"
+"""Environment variable with the folder of message catalogues: what the worker says to a person
+is in the language of the setting ``language``."""
 
 _SETTLE = 0.3
 """Seconds for Python's resource tracker to release shared memory before the group is killed."""
@@ -96,6 +102,9 @@ async def _run(channel: Channel[AnyCommand], outbox: Outbox, alone: threading.Ev
             except GarbledMessage as error:
                 post(worker.refuse, error)
                 return
+            if isinstance(command, StartEngine) and os.environ.get(TRANSLATIONS):
+                i18n.set_language(str(command.settings.get("language") or "en"),
+                                  Path(os.environ[TRANSLATIONS]))
             post(worker.take, command)
 
     # Not loop.add_signal_handler: this one runs also while an engine blocks the loop.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import shutil
+import struct
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -147,6 +148,41 @@ def test_the_working_folder_of_a_worker_is_not_the_persons(
     client, heard = start({"rate": 0})
     client.submit(page("p1"))
     assert heard.finished("p1").finish == "complete"
+
+
+def test_an_interpreter_may_be_named_relative_to_the_working_folder(
+    start: Start, bare_python: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(bare_python.parent)
+    client, heard = start({"rate": 0}, client={"interpreter": "./bare-python"})
+    client.submit(page("p1"))
+    assert heard.finished("p1").finish == "complete"
+
+
+def catalogue(messages: dict[str, str]) -> bytes:
+    """A compiled message catalogue (GNU .mo)."""
+    pairs = sorted({"": "Content-Type: text/plain; charset=UTF-8\n", **messages}.items())
+    tables, strings = [b"", b""], b""
+    for table in (0, 1):
+        for pair in pairs:
+            text = pair[table].encode()
+            tables[table] += struct.pack("<II", len(text), 28 + 16 * len(pairs) + len(strings))
+            strings += text + b"\0"
+    count = len(pairs)
+    return struct.pack("<7I", 0x950412DE, 0, count, 28, 28 + 8 * count, 0, 0) + b"".join(
+        tables) + strings
+
+
+def test_the_worker_speaks_the_persons_language(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder = tmp_path / "translations" / "xx" / "LC_MESSAGES"
+    folder.mkdir(parents=True)
+    (folder / "verso.mo").write_bytes(catalogue({
+        "There is no engine named “{name}”.": "Nulla machina nomine “{name}”."}))
+    monkeypatch.setattr("desktop.paths.resources", lambda: tmp_path)
+    _, heard = start(engine="vapor", settings={"language": "xx"})
+    assert heard.died().problem.message == "Nulla machina nomine “vapor”."
 
 
 def test_variables_are_set_before_the_worker_starts(start: Start) -> None:
