@@ -15,6 +15,8 @@ from desktop.ui.review.geometry import Projection, Rect
 
 _TAG_HEIGHT = 16.0
 _SMALL_HEIGHT = 13.0
+_BAND = 64
+"""Boxes are looked up by stripes of this height."""
 
 
 @dataclass(frozen=True)
@@ -51,29 +53,66 @@ def paint_region(painter: QPainter, projection: Projection, region: Region) -> N
     painter.drawRoundedRect(rect, 3, 3)
 
 
-class BoxPainter:
-    """Draws marks for one paint event.
+class BoxLayer:
+    """All boxes of a page: where they lie, and how they are drawn.
 
     The name of a label stands above its box where that covers no other box; else only its number
-    shows, beside the box, so that what is to be read stays readable. MARKS are all that are
-    drawn.
+    shows, beside the box, so that what is to be read stays readable. Places are kept until marks
+    or projection change: a page can have hundreds of boxes and is drawn while text streams.
     """
 
-    def __init__(self, painter: QPainter, projection: Projection, marks: Sequence[Mark]) -> None:
-        self._painter = painter
-        self._projection = projection
-        self._font = QFont(painter.font())
-        self._font.setPixelSize(11)
-        self._small = QFont(self._font)
-        self._small.setPixelSize(10)
-        self._metrics = QFontMetricsF(self._font)
-        self._small_metrics = QFontMetricsF(self._small)
-        self._rects = {mark.id: [_qrect(projection.box(box)) for box in mark.boxes]
-                       for mark in marks}
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    def __init__(self) -> None:
+        self.marks: list[Mark] = []
+        self._projection = Projection(0, 0)
+        self._rects: dict[Mark, list[QRectF]] = {}
+        self._bands: dict[int, list[tuple[str, QRectF]]] = {}
 
-    def paint(self, mark: Mark, *, hovered: bool = False, chosen: bool = False) -> None:
-        """Frame and tag of MARK; the marked one is tinted and stronger."""
+    def set_projection(self, projection: Projection) -> None:
+        """The page lies otherwise in its content now."""
+        if projection != self._projection:
+            self._projection = projection
+            self._place({})
+
+    def set_marks(self, marks: list[Mark]) -> list[Mark]:
+        """Draw these from now on; those that came, went or changed."""
+        old, new = set(self.marks), set(marks)
+        self.marks = marks
+        if old != new:
+            self._place(self._rects)
+        return list(old ^ new)
+
+    def rects(self, mark: Mark) -> list[QRectF]:
+        """The boxes of MARK in the content."""
+        found = self._rects.get(mark)
+        return found if found is not None else [
+            _qrect(self._projection.box(box)) for box in mark.boxes]
+
+    def area(self, mark: Mark) -> QRectF:
+        """All that drawing MARK can touch."""
+        whole = QRectF()
+        for rect in self.rects(mark):
+            whole = whole.united(rect)
+        return whole.adjusted(-28, -_TAG_HEIGHT - 4, max(4.0, 160 - whole.width()), 4)
+
+    def _place(self, known: dict[Mark, list[QRectF]]) -> None:
+        self._rects = {mark: known.get(mark) or [_qrect(self._projection.box(box))
+                                                 for box in mark.boxes] for mark in self.marks}
+        self._bands = {}
+        for mark, rects in self._rects.items():
+            for rect in rects:
+                for band in _bands(rect):
+                    self._bands.setdefault(band, []).append((mark.id, rect))
+
+    def paint(self, painter: QPainter, marks: Iterable[Mark], *, hover: str = "",
+              choice: str = "") -> None:
+        """Frames and tags of MARKS; those marked are tinted and stronger."""
+        fonts = _Fonts(painter.font())
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        for mark in marks:
+            self._paint(painter, fonts, mark, mark.id == hover, mark.id == choice)
+
+    def _paint(self, painter: QPainter, fonts: _Fonts, mark: Mark, hovered: bool,
+               chosen: bool) -> None:
         style = style_of(mark.label)
         colour = QColor(style.colour)
         pen = QPen(colour, 2.5 if chosen else 2 if hovered else 1.25)
@@ -81,39 +120,54 @@ class BoxPainter:
             pen.setStyle(Qt.PenStyle.DashLine)
         ground = QColor(colour)
         ground.setAlpha(34 if chosen else 22 if hovered else 0)
-        rects = self._rects.get(mark.id) or [
-            _qrect(self._projection.box(box)) for box in mark.boxes]
+        rects = self.rects(mark)
+        painter.setPen(pen)
+        painter.setBrush(ground)
         for rect in rects:
-            self._painter.setPen(pen)
-            self._painter.setBrush(ground)
-            self._painter.drawRoundedRect(rect, 3, 3)
+            painter.drawRoundedRect(rect, 3, 3)
         name = f"{mark.order} {title_of(mark.label)}"
         for index, rect in enumerate(rects):
-            above = QRectF(rect.left() - 1, rect.top() - _TAG_HEIGHT,
-                           self._metrics.horizontalAdvance(name) + 8, _TAG_HEIGHT)
-            if hovered or chosen or (index == 0 and self._free(above, mark.id)):
-                self._tag(above, name, colour, self._font, self._metrics)
-            else:
-                text = str(mark.order)
-                width = self._small_metrics.horizontalAdvance(text) + 5
-                beside = QRectF(rect.left() - width, rect.top(), width, _SMALL_HEIGHT)
-                self._tag(beside, text, colour, self._small, self._small_metrics)
+            if hovered or chosen or index == 0:
+                above = QRectF(rect.left() - 1, rect.top() - _TAG_HEIGHT,
+                               fonts.metrics.horizontalAdvance(name) + 8, _TAG_HEIGHT)
+                if hovered or chosen or self._free(above, mark.id):
+                    _tag(painter, above, name, colour, fonts.font, fonts.metrics)
+                    continue
+            text = str(mark.order)
+            width = fonts.small_metrics.horizontalAdvance(text) + 5
+            beside = QRectF(rect.left() - width, rect.top(), width, _SMALL_HEIGHT)
+            _tag(painter, beside, text, colour, fonts.small, fonts.small_metrics)
 
     def _free(self, tag: QRectF, mark_id: str) -> bool:
         inner = tag.adjusted(1, 2, -1, -1)
-        return not any(rect.intersects(inner) for other, rects in self._rects.items()
-                       if other != mark_id for rect in rects)
+        return not any(other != mark_id and rect.intersects(inner)
+                       for band in _bands(tag) for other, rect in self._bands.get(band, ()))
 
-    def _tag(self, tag: QRectF, text: str, colour: QColor, font: QFont,
-             metrics: QFontMetricsF) -> None:
-        self._painter.setPen(Qt.PenStyle.NoPen)
-        self._painter.setBrush(colour)
-        self._painter.drawRoundedRect(tag, 2, 2)
-        self._painter.setPen(readable_on(colour))
-        self._painter.setFont(font)
-        left = tag.left() + (tag.width() - metrics.horizontalAdvance(text)) / 2
-        baseline = tag.top() + (tag.height() + metrics.capHeight()) / 2
-        self._painter.drawText(QPointF(left, baseline), text)
+
+class _Fonts:
+    def __init__(self, base: QFont) -> None:
+        self.font = QFont(base)
+        self.font.setPixelSize(11)
+        self.small = QFont(base)
+        self.small.setPixelSize(10)
+        self.metrics = QFontMetricsF(self.font)
+        self.small_metrics = QFontMetricsF(self.small)
+
+
+def _tag(painter: QPainter, tag: QRectF, text: str, colour: QColor, font: QFont,
+         metrics: QFontMetricsF) -> None:
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(colour)
+    painter.drawRoundedRect(tag, 2, 2)
+    painter.setPen(readable_on(colour))
+    painter.setFont(font)
+    left = tag.left() + (tag.width() - metrics.horizontalAdvance(text)) / 2
+    baseline = tag.top() + (tag.height() + metrics.capHeight()) / 2
+    painter.drawText(QPointF(left, baseline), text)
+
+
+def _bands(rect: QRectF) -> range:
+    return range(int(rect.top() // _BAND), int(rect.bottom() // _BAND) + 1)
 
 
 def readable_on(colour: QColor) -> QColor:

@@ -29,13 +29,13 @@ from desktop.document.model import Block
 from desktop.i18n import _
 from desktop.protocol.messages import Region
 from desktop.ui.review.boxes import (
-    BoxPainter,
+    BoxLayer,
     Mark,
     marks_of,
     paint_region,
     still_provisional,
 )
-from desktop.ui.review.geometry import Projection, clamp_zoom, next_zoom
+from desktop.ui.review.geometry import Projection, Rect, clamp_zoom, next_zoom
 from desktop.ui.review.linking import Extent, Scroll, block_at
 from desktop.ui.review.scaled import Exact, ScaledImage
 from desktop.ui.theme import LIGHT, Theme, colour, pixmap
@@ -69,7 +69,7 @@ class PageCanvas(QAbstractScrollArea):
         self._theme = LIGHT
         self._projection = Projection(0, 0)
         self._source: ScaledImage | None = None
-        self._marks: list[Mark] = []
+        self._layer = BoxLayer()
         self._regions: list[Region] = []
         self._provisional: list[Region] = []
         self._hidden: frozenset[str] | None = frozenset()
@@ -113,14 +113,24 @@ class PageCanvas(QAbstractScrollArea):
 
     def set_blocks(self, blocks: Iterable[Block]) -> None:
         """The boxes to draw, in reading order."""
-        self._marks = marks_of(blocks)
-        self._provisional = still_provisional(self._regions, self._marks)
-        self.viewport().update()
+        changed = self._layer.set_marks(marks_of(blocks))
+        if not self._regions:
+            self._update_marks(changed)
+        elif changed:
+            self._provisional = still_provisional(self._regions, self.marks)
+            self.viewport().update()
+
+    def _update_marks(self, marks: Iterable[Mark]) -> None:
+        """Draw only these again."""
+        left, top = self.horizontalScrollBar().value(), self.verticalScrollBar().value()
+        for mark in marks:
+            self.viewport().update(
+                self._layer.area(mark).translated(-left, -top).toAlignedRect())
 
     def set_regions(self, regions: Sequence[Region]) -> None:
         """Boxes known before their text; each goes when a block takes its place."""
         self._regions = list(regions)
-        self._provisional = still_provisional(self._regions, self._marks)
+        self._provisional = still_provisional(self._regions, self.marks)
         self.viewport().update()
 
     def set_hidden(self, labels: Iterable[str] | None) -> None:
@@ -131,8 +141,9 @@ class PageCanvas(QAbstractScrollArea):
     def set_marked(self, hover: str, choice: str) -> None:
         """The blocks that are marked on both sides."""
         if (hover, choice) != (self._hover, self._choice):
+            touched = {self._hover, self._choice, hover, choice}
             self._hover, self._choice = hover, choice
-            self.viewport().update()
+            self._update_marks(mark for mark in self.marks if mark.id in touched)
 
     def apply_theme(self, theme: Theme) -> None:
         self._theme = theme
@@ -145,13 +156,13 @@ class PageCanvas(QAbstractScrollArea):
     @property
     def marks(self) -> list[Mark]:
         """All boxes, in reading order."""
-        return self._marks
+        return self._layer.marks
 
     @property
     def visible_marks(self) -> list[Mark]:
         """The boxes that are drawn."""
         hidden = self._hidden
-        return [] if hidden is None else [m for m in self._marks if m.label not in hidden]
+        return [] if hidden is None else [m for m in self.marks if m.label not in hidden]
 
     # --- where things are
     @property
@@ -161,11 +172,11 @@ class PageCanvas(QAbstractScrollArea):
     @property
     def extents(self) -> list[Extent]:
         """Where the blocks lie in the content, in reading order; hidden ones too."""
-        return [Extent(mark.id, tuple(self._projection.box(box) for box in mark.boxes))
-                for mark in self._marks]
+        return [Extent(mark.id, tuple(Rect(r.left(), r.top(), r.right(), r.bottom())
+                                      for r in self._layer.rects(mark))) for mark in self.marks]
 
     @property
-    def scroll(self) -> Scroll:
+    def where(self) -> Scroll:
         """The vertical scroll position, in logical pixels."""
         return Scroll(self.verticalScrollBar().value(), self._projection.viewport[1],
                       self._projection.content_size[1])
@@ -193,7 +204,7 @@ class PageCanvas(QAbstractScrollArea):
             if extent.id == block_id:
                 piece = extent.pieces[0]
                 # The tag sits above the box.
-                self.scroll_to(self.scroll.revealing(piece.top - 16, piece.bottom),
+                self.scroll_to(self.where.revealing(piece.top - 16, piece.bottom),
                                (piece.left + piece.right) / 2)
 
     # --- zoom
@@ -220,6 +231,7 @@ class PageCanvas(QAbstractScrollArea):
         scroll = (self.horizontalScrollBar().value(), self.verticalScrollBar().value())
         scale = clamp_zoom(zoom) / self.devicePixelRatioF()
         self._projection, target = self._projection.zoomed(scale, (spot.x(), spot.y()), scroll)
+        self._layer.set_projection(self._projection)
         self._set_bars(target)
         self.zoom_changed.emit()
         self.scrolled.emit()
@@ -249,6 +261,7 @@ class PageCanvas(QAbstractScrollArea):
             "width": old.width, "height": old.height, "scale": old.scale,
             "rotation": old.rotation, "viewport": (view.width(), view.height())}
         self._projection = Projection(**(fields | changes))  # type: ignore[arg-type]
+        self._layer.set_projection(self._projection)
 
     def _set_bars(self, values: tuple[int, int]) -> None:
         self._programmatic = True
@@ -286,19 +299,11 @@ class PageCanvas(QAbstractScrollArea):
         self._paint_boxes(painter, shown)
 
     def _paint_boxes(self, painter: QPainter, shown: QRectF) -> None:
-        visible = self.visible_marks
-        boxes = BoxPainter(painter, self._projection, visible)
-        marked = [m for m in self._marks if m.id in (self._hover, self._choice)]
-        for mark in visible:
-            if mark not in marked and self._near(mark, shown):
-                boxes.paint(mark)
-        for mark in marked:
-            boxes.paint(mark, hovered=mark.id == self._hover, chosen=mark.id == self._choice)
-
-    def _near(self, mark: Mark, shown: QRectF) -> bool:
-        rects = (self._projection.box(box) for box in mark.boxes)
-        return any(r.right > shown.left() - 8 and r.left < shown.right() + 8
-                   and r.bottom > shown.top() - 24 and r.top < shown.bottom() + 24 for r in rects)
+        marked = [m for m in self.marks if m.id in (self._hover, self._choice)]
+        others = [m for m in self.visible_marks if m not in marked
+                  and self._layer.area(m).intersects(shown)]
+        self._layer.paint(painter, others)
+        self._layer.paint(painter, marked, hover=self._hover, choice=self._choice)
 
     def _page_rect(self) -> QRectF:
         left, top = self._projection.origin
@@ -419,7 +424,7 @@ class PageCanvas(QAbstractScrollArea):
         key, keys = event.key(), Qt.Key
         alt = bool(event.modifiers() & Qt.KeyboardModifier.AltModifier)
         if alt:
-            steps = {keys.Key_Down: 1, keys.Key_Up: -1}
+            steps: dict[int, int] = {keys.Key_Down: 1, keys.Key_Up: -1}
             return (lambda: self.block_step.emit(steps[key])) if key in steps else None
         actions: dict[int, Callable[[], object]] = {
             keys.Key_J: lambda: self.block_step.emit(1),

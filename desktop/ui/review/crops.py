@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import logging
 from dataclasses import dataclass
+from pathlib import Path
 
-from PySide6.QtCore import QBuffer, QIODevice, QRect, Qt
+from PIL import Image
+from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QImage
 
 from desktop.protocol.messages import Box
+from desktop.ui.review.scaled import to_pillow
 
 log = logging.getLogger(__name__)
 
@@ -27,10 +31,10 @@ class CropSource:
 
 
 def crop_image(source: CropSource) -> QImage | None:
-    """The picture, at most 1600 pixels long; None where it cannot be had. Any thread."""
+    """The picture, at most 1600 pixels long; None where it cannot be had."""
     image = QImage(source.path) if source.path else QImage()
-    if image.isNull() and source.bitmap is not None and source.box is not None:
-        image = source.bitmap.copy(_pixels(source.box, source.bitmap))
+    if image.isNull():
+        image = _cut(source)
     if image.isNull():
         if source.path:
             log.warning("The picture %s cannot be read.", source.path)
@@ -42,14 +46,27 @@ def crop_image(source: CropSource) -> QImage | None:
 
 
 def crop_bytes(source: CropSource) -> bytes | None:
-    """The picture as PNG."""
-    image = crop_image(source)
-    if image is None:
+    """The picture as PNG, for a thread: leaves Python's lock to the window while it works."""
+    if source.path:
+        try:
+            return Path(source.path).read_bytes()
+        except OSError as error:
+            log.warning("The picture %s cannot be read: %s", source.path, error)
+    image = _cut(source)
+    if image.isNull():
         return None
-    buffer = QBuffer()
-    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    picture = to_pillow(image)
+    picture.thumbnail((_LARGEST_SIDE, _LARGEST_SIDE), Image.Resampling.LANCZOS)
+    out = io.BytesIO()
     # Weak compression: it only goes to the next process.
-    return bytes(buffer.data().data()) if image.save(buffer, "PNG", 90) else None
+    picture.save(out, "PNG", compress_level=1)
+    return out.getvalue()
+
+
+def _cut(source: CropSource) -> QImage:
+    if source.bitmap is None or source.box is None:
+        return QImage()
+    return source.bitmap.copy(_pixels(source.box, source.bitmap))
 
 
 def _pixels(box: Box, image: QImage) -> QRect:

@@ -1,7 +1,8 @@
-"""The rendered page without a web engine: QTextBrowser, one table row a block.
+"""The rendered page without a web engine: QTextBrowser, one cell a block.
 
-For machines where QtWebEngine cannot start, and for when its process keeps dying. Formulas show
-as their LaTeX text; everything else works the same.
+Every block is a table of one cell: it can be tinted, has a bar at its side, and Qt lays out anew
+only the one that changed. For machines where QtWebEngine cannot start, and for when its process
+keeps dying. Formulas show as their LaTeX text; everything else works the same.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from PySide6.QtGui import (
     QKeyEvent,
     QMouseEvent,
     QResizeEvent,
+    QTextBlockFormat,
     QTextCursor,
     QTextDocument,
     QTextFrameFormat,
@@ -79,7 +81,7 @@ class TextRendering(Rendering):
         self._told = ""
         self._following = False
         self._programmatic = False
-        self._table: QTextTable | None = None
+        self._tables: dict[str, QTextTable] = {}
         self.browser = _Browser(crops, self)
         self.browser.setFrameShape(QFrame.Shape.NoFrame)
         self.browser.setOpenLinks(False)
@@ -102,8 +104,9 @@ class TextRendering(Rendering):
         self._shown.clear()
         self._order.clear()
         self._caret = self._hover = self._choice = ""
-        self._table = None
+        self._tables.clear()
         self.browser.clear()
+        self._thin(QTextCursor(self.browser.document()))
         self.measured.emit()
 
     def apply(self, blocks: Sequence[RenderedBlock], caret: str) -> None:
@@ -152,7 +155,7 @@ class TextRendering(Rendering):
         for block_id in self._order:
             self._fill(self._shown[block_id])
 
-    def find(self, text: str, *, backward: bool, found: Found) -> None:
+    def search(self, text: str, *, backward: bool, found: Found) -> None:
         if not text:
             cursor = self.browser.textCursor()
             cursor.clearSelection()
@@ -177,8 +180,8 @@ class TextRendering(Rendering):
     def extents(self) -> list[Extent]:
         found = []
         layout = self.browser.document().documentLayout()
-        for row, block_id in enumerate(self._order):
-            cell = self._cell(row)
+        for block_id in self._order:
+            cell = self._tables[block_id].cellAt(0, 0)
             first = layout.blockBoundingRect(cell.firstCursorPosition().block())
             last = layout.blockBoundingRect(cell.lastCursorPosition().block())
             found.append(Extent(block_id, (Rect(
@@ -186,39 +189,48 @@ class TextRendering(Rendering):
         return found
 
     @property
-    def scroll(self) -> Scroll:
+    def where(self) -> Scroll:
         bar = self.browser.verticalScrollBar()
         return Scroll(bar.value(), bar.pageStep(), bar.maximum() + bar.pageStep())
 
     # --- inside
-    def _cell(self, row: int) -> QTextTableCell:
-        assert self._table is not None
-        return self._table.cellAt(row, 0)
-
-    def _row(self, block: RenderedBlock) -> int:
-        """The row of BLOCK, made where there is none."""
-        if block.id in self._order:
-            return self._order.index(block.id)
-        row = next((i for i, other in enumerate(self._order)
-                    if self._shown[other].index > block.index), len(self._order))
-        if self._table is None:
+    def _cell(self, block: RenderedBlock) -> QTextTableCell:
+        """The cell of BLOCK, made where there is none."""
+        if block.id not in self._tables:
+            at = next((i for i, other in enumerate(self._order)
+                       if self._shown[other].index > block.index), len(self._order))
+            cursor = QTextCursor(self.browser.document())
+            if at < len(self._order):
+                following = self._tables[self._order[at]]
+                cursor.setPosition(following.firstCursorPosition().position() - 1)
+            else:
+                cursor.movePosition(QTextCursor.MoveOperation.End)
             shape = QTextTableFormat()
             shape.setBorder(0)
             shape.setCellPadding(4)
             shape.setCellSpacing(0)
             shape.setWidth(QTextLength(QTextLength.Type.PercentageLength, 100))
-            self._table = QTextCursor(self.browser.document()).insertTable(1, 1, shape)
-        else:
-            self._table.insertRows(row, 1)
-        self._order.insert(row, block.id)
-        return row
+            self._tables[block.id] = cursor.insertTable(1, 1, shape)
+            self._order.insert(at, block.id)
+            # Qt keeps a paragraph round every table.
+            after = self._tables[block.id].lastCursorPosition()
+            after.setPosition(after.position() + 1)
+            self._thin(after)
+        return self._tables[block.id].cellAt(0, 0)
+
+    @staticmethod
+    def _thin(cursor: QTextCursor) -> None:
+        """Make the paragraph at CURSOR a gap of a few pixels."""
+        shape = QTextBlockFormat()
+        shape.setLineHeight(3, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
+        cursor.setBlockFormat(shape)
 
     def _fill(self, block: RenderedBlock) -> None:
-        row = self._row(block)
-        cell = self._cell(row)
+        cell = self._cell(block)
         cursor = cell.firstCursorPosition()
         cursor.setPosition(cell.lastCursorPosition().position(), QTextCursor.MoveMode.KeepAnchor)
         cursor.removeSelectedText()
+        cursor.setBlockFormat(QTextBlockFormat())
         inside = _FOREIGN_PICTURE.sub("", block.html).replace(
             "<table>", '<table border="1" cellspacing="0" cellpadding="4">')
         if block.label in FURNITURE:
@@ -234,7 +246,7 @@ class TextRendering(Rendering):
     def _dress(self, block_id: str) -> None:
         if block_id not in self._order:
             return
-        cell = self._cell(self._order.index(block_id))
+        cell = self._tables[block_id].cellAt(0, 0)
         shape = cell.format().toTableCellFormat()
         tone = QColor(colour_of(self._shown[block_id].label, self._theme.dark))
         marked = block_id in (self._hover, self._choice)

@@ -8,6 +8,7 @@ it). The scroll position moves content under the viewport.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 from desktop.protocol.messages import Box
@@ -63,13 +64,13 @@ class Projection:
             return self.height, self.width
         return self.width, self.height
 
-    @property
+    @cached_property
     def page_size(self) -> tuple[float, float]:
         """Width and height of the drawn page, in logical pixels."""
         width, height = self.turned
         return width * self.scale, height * self.scale
 
-    @property
+    @cached_property
     def content_size(self) -> tuple[int, int]:
         """Width and height of the scrolled area; never smaller than the viewport."""
         width, height = self.page_size
@@ -82,7 +83,7 @@ class Projection:
         width, height = self.content_size
         return width - self.viewport[0], height - self.viewport[1]
 
-    @property
+    @cached_property
     def origin(self) -> tuple[float, float]:
         """Top left of the page in content: centred where the page is smaller than the viewport."""
         width, height = self.page_size

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QAction, QResizeEvent
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QMenu, QToolButton, QVBoxLayout, QWidget
 
 from desktop.i18n import _
@@ -74,7 +76,7 @@ class PageView(QWidget):
         menu.addAction(_("Page width"), lambda: self.canvas.set_fit(FIT_WIDTH))
         menu.addSeparator()
         for zoom in _ZOOMS:
-            menu.addAction(_percent(zoom), lambda zoom=zoom: self.canvas.set_zoom(zoom))
+            menu.addAction(_percent(zoom), partial(self.canvas.set_zoom, zoom))
         return menu
 
     def _toggle_fit(self) -> None:
@@ -100,11 +102,10 @@ class PageView(QWidget):
         if labels:
             menu.addSeparator()
         for label in labels:
-            action: QAction = menu.addAction(
-                swatch(colour_of(label)), title_of(label),
-                lambda label=label: self._toggle(label))
-            action.setCheckable(True)
-            action.setChecked(not self._all_hidden and label not in self._hidden)
+            entry = menu.addAction(swatch(colour_of(label)), title_of(label),
+                                   partial(self._toggle, label))
+            entry.setCheckable(True)
+            entry.setChecked(not self._all_hidden and label not in self._hidden)
 
     def _hide(self, labels: set[str] | None, everything: bool) -> None:
         self._hidden = labels or set()

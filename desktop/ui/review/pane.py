@@ -224,7 +224,7 @@ class ReviewPane(QWidget):
         """Copy the chosen block; the page where none is."""
         self.result.copy_chosen()
 
-    def find(self) -> None:
+    def find(self) -> None:  # type: ignore[override]
         """Open the bar for searching."""
         self.result.find_bar.open_bar()
 
@@ -258,20 +258,20 @@ class ReviewPane(QWidget):
         self._navigate()
         extents = self.canvas.extents
         known = {extent.id for extent in extents}
-        place = find_place(self.result.extents, self.result.scroll.line, known=known)
+        place = find_place(self.result.extents, self.result.where.line, known=known)
         spot = position(extents, place) if place is not None else None
         if spot is not None:
-            self.canvas.scroll_to(self.canvas.scroll.top_for(spot[1]), spot[0])
+            self.canvas.scroll_to(self.canvas.where.top_for(spot[1]), spot[0])
 
     def _bring_result(self) -> None:
         """Move the result to the place the page is at."""
         extents = self.result.extents
         known = {extent.id for extent in extents}
-        place = find_place(self.canvas.extents, self.canvas.scroll.line,
+        place = find_place(self.canvas.extents, self.canvas.where.line,
                            x=self.canvas.pointer_x, known=known)
         spot = position(extents, place) if place is not None else None
         if spot is not None:
-            self.result.scroll_to(self.result.scroll.top_for(spot[1]))
+            self.result.scroll_to(self.result.where.top_for(spot[1]))
 
     def _result_measured(self) -> None:
         """Its blocks lie elsewhere (a picture came, it was widened): keep to the page, unless

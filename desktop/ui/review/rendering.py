@@ -74,7 +74,7 @@ class Rendering(QWidget):
     def apply_theme(self, theme: Theme) -> None:
         raise NotImplementedError
 
-    def find(self, text: str, *, backward: bool, found: Found) -> None:
+    def search(self, text: str, *, backward: bool, found: Found) -> None:
         """Show the next place of TEXT ("" ends the search)."""
         raise NotImplementedError
 
@@ -91,5 +91,5 @@ class Rendering(QWidget):
         raise NotImplementedError
 
     @property
-    def scroll(self) -> Scroll:
+    def where(self) -> Scroll:
         raise NotImplementedError

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import logging
 import os
 from collections.abc import Iterable, Sequence
 
 from PySide6.QtCore import QPoint, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut, QShowEvent
+from PySide6.QtGui import QGuiApplication, QShowEvent
 from PySide6.QtWidgets import (
     QMenu,
     QStackedWidget,
@@ -56,6 +58,9 @@ class ResultView(QWidget):
         self._choice = self._hover = ""
         self._following = False
         self._streaming = False
+        self._unseen: dict[str, Block] = {}
+        """Changed blocks that the Markdown tab shows when it is turned to."""
+        self._unseen_raw: list[str] = []
         self.rendering: Rendering | None = None
         self.strip = Strip(self)
         self.tabs = QTabBar(self.strip)
@@ -93,10 +98,9 @@ class ResultView(QWidget):
         self._feeder.batch.connect(self._show_batch)
         self.tabs.currentChanged.connect(self._change_tab)
         search.clicked.connect(self.find_bar.open_bar)
-        QShortcut(QKeySequence.StandardKey.Find, self, self.find_bar.open_bar,
-                  context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
         self.find_bar.wanted.connect(self._find)
-        self.find_bar.closed.connect(lambda: self._stack.currentWidget().setFocus())
+        self.find_bar.closed.connect(self.setFocus)
+        self._focus_shown()
         self._pass_on(self.markdown)
         self.raw.touched.connect(self.touched)
 
@@ -114,15 +118,22 @@ class ResultView(QWidget):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         if self.rendering is None:
-            # After the first paint: the window stands before Chromium is loaded.
-            QTimer.singleShot(0, lambda: QTimer.singleShot(0, self.start_rendering))
+            # After the first paint: the window stands before Chromium is loaded. First the
+            # library, then the engine, so that neither pause is longer than it must be.
+            QTimer.singleShot(0, lambda: QTimer.singleShot(0, self._load_library))
+
+    def _load_library(self) -> None:
+        if _wants_web_engine():
+            with contextlib.suppress(ImportError):
+                importlib.import_module("PySide6.QtWebEngineWidgets")
+        QTimer.singleShot(0, self.start_rendering)
 
     def start_rendering(self) -> None:
         """Load the rendering if it is not there yet; the plain one where the web engine cannot
         start or is not wanted (``VERSO_NO_WEBENGINE=1``)."""
         if self.rendering is not None:
             return
-        if os.environ.get("VERSO_NO_WEBENGINE", "") not in ("", "0"):
+        if not _wants_web_engine():
             self._use(TextRendering(self._crop_source, self._rendered_holder))
             return
         try:
@@ -142,7 +153,7 @@ class ResultView(QWidget):
             old.close_engine()
             old.deleteLater()
         layout.addWidget(rendering)
-        self._rendered_holder.setFocusProxy(rendering)
+        self._focus_shown()
         rendering.apply_theme(self._theme)
         rendering.set_following(self._following)
         rendering.set_marked(self._hover, self._choice)
@@ -175,23 +186,38 @@ class ResultView(QWidget):
             self.rendering.clear()
         self.markdown.clear_blocks()
         self.raw.clear_text()
+        self._unseen.clear()
+        self._unseen_raw.clear()
         if content is not None:
             self._feed(content.ordered)
-            self.markdown.apply_blocks(content.ordered)
-            if content.raw:
-                self.raw.append_text("".join(content.raw))
+            self._unseen.update((block.id, block) for block in content.ordered)
+            self._unseen_raw.extend(content.raw)
+            self._show_unseen()
 
     def apply_blocks(self, blocks: Sequence[Block]) -> None:
         """These blocks are new or differ."""
         self._feed(blocks)
-        self.markdown.apply_blocks(blocks)
+        self._unseen.update((block.id, block) for block in blocks)
+        self._show_unseen()
 
     def refresh_pictures(self, blocks: Sequence[Block]) -> None:
         """The pictures of these blocks can be had now."""
         self._feed(blocks)
 
     def append_raw(self, text: str) -> None:
-        self.raw.append_text(text)
+        """The next piece of the raw output."""
+        self._unseen_raw.append(text)
+        self._show_unseen()
+
+    def _show_unseen(self) -> None:
+        """Bring the text tab that is shown up to date; the other costs nothing meanwhile."""
+        tab = self.tabs.currentIndex()
+        if tab == MARKDOWN and self._unseen:
+            self.markdown.apply_blocks(list(self._unseen.values()))
+            self._unseen.clear()
+        elif tab == RAW and self._unseen_raw:
+            self.raw.append_text("".join(self._unseen_raw))
+            self._unseen_raw.clear()
 
     def set_streaming(self, streaming: bool) -> None:
         """Whether text still comes: a caret shows where."""
@@ -268,9 +294,9 @@ class ResultView(QWidget):
         return view.extents if view is not None else []
 
     @property
-    def scroll(self) -> Scroll:
+    def where(self) -> Scroll:
         view = self._linked
-        return view.scroll if view is not None else Scroll(0, 0, 0)
+        return view.where if view is not None else Scroll(0, 0, 0)
 
     def scroll_to(self, top: float) -> None:
         view = self._linked
@@ -281,19 +307,26 @@ class ResultView(QWidget):
         """Bring a block into sight, moving as little as can be."""
         for extent in self.extents:
             if extent.id == block_id:
-                self.scroll_to(self.scroll.revealing(extent.top, extent.bottom))
+                self.scroll_to(self.where.revealing(extent.top, extent.bottom))
 
     # --- tools
     def _change_tab(self, tab: int) -> None:
         self._stack.setCurrentIndex(tab)
+        self._focus_shown()
+        self._show_unseen()
         if self.find_bar.isVisible():
             self.find_bar.search(False)
         self.measured.emit()
 
+    def _focus_shown(self) -> None:
+        """Whoever gives the result the keyboard gives it to the tab that shows."""
+        views = (self.rendering or self.tabs, self.markdown, self.raw)
+        self.setFocusProxy(views[self.tabs.currentIndex()])
+
     def _find(self, text: str, backward: bool) -> None:
         if self.tabs.currentIndex() == RENDERED:
             if self.rendering is not None:
-                self.rendering.find(text, backward=backward, found=self.find_bar.show_count)
+                self.rendering.search(text, backward=backward, found=self.find_bar.show_count)
             return
         view = self.markdown if self.tabs.currentIndex() == MARKDOWN else self.raw
         self.find_bar.show_count(*view.find_text(text, backward))
@@ -349,3 +382,7 @@ class ResultView(QWidget):
 
     def sizeHint(self) -> QSize:
         return QSize(460, 620)
+
+
+def _wants_web_engine() -> bool:
+    return os.environ.get("VERSO_NO_WEBENGINE", "") in ("", "0")

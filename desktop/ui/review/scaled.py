@@ -2,7 +2,8 @@
 
 Scaling 24 megapixels takes longer than a frame. So a thread halves the bitmap a few times
 (drawing picks the smallest copy that is still large enough) and, once the zoom rests, makes one
-copy at exactly the size on the screen: it looks best, and panning only blits it.
+copy at exactly the size on the screen: it looks best, and panning only blits it. The thread works
+with Pillow: PySide holds Python's lock while Qt scales, so that the window would wait after all.
 """
 
 from __future__ import annotations
@@ -10,13 +11,17 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from PySide6.QtCore import QObject, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QImage, QTransform
+from PIL import Image
+from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtGui import QImage
 
 _REST_MS = 70
 _LARGEST_EXACT = 16_000_000
 """Pixels; beyond that the halved copies serve (about 64 MB would be held for one view)."""
 _SMALLEST_LEVEL = 500
+
+_TURNS = {90: Image.Transpose.ROTATE_270, 180: Image.Transpose.ROTATE_180,
+          270: Image.Transpose.ROTATE_90}
 
 _threads = ThreadPoolExecutor(1, "verso-scaling")
 
@@ -40,6 +45,7 @@ class ScaledImage(QObject):
         super().__init__(parent)
         self.image = image
         self._levels: list[QImage] = []
+        self._sources: list[Image.Image] = []
         self._exact: tuple[Exact, QImage] | None = None
         self._wanted: Exact | None = None
         self._closed = False
@@ -86,23 +92,25 @@ class ScaledImage(QObject):
             return
         made: object
         if wanted is None:
-            levels, level = [], self.image
-            while max(level.width(), level.height()) > 2 * _SMALLEST_LEVEL:
+            level, levels = to_pillow(self.image), []
+            while max(level.size) > 2 * _SMALLEST_LEVEL:
                 if self._closed:
                     return
-                level = level.scaled(level.size() / 2, Qt.AspectRatioMode.IgnoreAspectRatio,
-                                     Qt.TransformationMode.SmoothTransformation)
-                levels.append(level)
+                level = level.reduce(2)
+                self._sources = [*self._sources, level]
+                levels.append(to_qimage(level))
             made = levels
         else:
-            size = QSize(wanted.width, wanted.height)
+            size = (wanted.width, wanted.height)
             if wanted.rotation % 180:
-                size.transpose()
-            exact = self.image.scaled(size, Qt.AspectRatioMode.IgnoreAspectRatio,
-                                      Qt.TransformationMode.SmoothTransformation)
+                size = (size[1], size[0])
+            enough = [source for source in self._sources
+                      if source.width >= size[0] and source.height >= size[1]]
+            source = enough[-1] if enough else to_pillow(self.image)
+            exact = source.resize(size, Image.Resampling.LANCZOS)
             if wanted.rotation:
-                exact = exact.transformed(QTransform().rotate(wanted.rotation))
-            made = exact.convertToFormat(QImage.Format.Format_RGB32)
+                exact = exact.transpose(_TURNS[wanted.rotation])
+            made = to_qimage(exact)
         try:
             self._made.emit(self, wanted, made)
         except RuntimeError:
@@ -119,3 +127,21 @@ class ScaledImage(QObject):
             assert isinstance(made, QImage)
             self._exact = (wanted, made)
         self.changed.emit()
+
+
+def to_pillow(image: QImage) -> Image.Image:
+    """IMAGE for Pillow (``RGB``); quick for 24- and 32-bit bitmaps without alpha."""
+    modes = {QImage.Format.Format_RGB888: "RGB", QImage.Format.Format_RGB32: "BGRX"}
+    if image.format() not in modes:
+        image = image.convertToFormat(QImage.Format.Format_RGB888)
+    return Image.frombuffer("RGB", (image.width(), image.height()),
+                            image.constBits(), "raw",  # type: ignore[arg-type]
+                            modes[image.format()], image.bytesPerLine(), 1)
+
+
+def to_qimage(picture: Image.Image) -> QImage:
+    """PICTURE (``RGB``) for Qt, in the format that is drawn quickest."""
+    data = picture.tobytes("raw", "BGRX")
+    # Qt does not copy the bytes; PySide keeps them for as long as this object lives.
+    return QImage(data, picture.width, picture.height, 4 * picture.width,
+                  QImage.Format.Format_RGB32)

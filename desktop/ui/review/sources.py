@@ -192,7 +192,7 @@ class MarkdownView(SourceView):
         return found
 
     @property
-    def scroll(self) -> Scroll:
+    def where(self) -> Scroll:
         """The position, in wrapped lines."""
         bar = self.verticalScrollBar()
         return Scroll(bar.value(), bar.pageStep(), bar.maximum() + bar.pageStep())
@@ -228,9 +228,9 @@ class MarkdownView(SourceView):
                 cursor = QTextCursor(block)
                 cursor.movePosition(QTextCursor.MoveOperation.EndOfBlock,
                                     QTextCursor.MoveMode.KeepAnchor)
-                mark.cursor = cursor  # type: ignore[attr-defined]
-                mark.format.setBackground(ground)  # type: ignore[attr-defined]
-                mark.format.setProperty(  # type: ignore[attr-defined]
+                mark.cursor = cursor
+                mark.format.setBackground(ground)
+                mark.format.setProperty(
                     QTextFormat.Property.FullWidthSelection, True)
                 marks.append(mark)
                 block = block.next()

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import shiboken6
 from PySide6.QtCore import QObject, QPoint, Qt, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices, QFontInfo
 from PySide6.QtWebChannel import QWebChannel
@@ -134,7 +135,7 @@ class WebRendering(Rendering):
         self._page.setBackgroundColor(colour(theme, "surface"))
         self._run(self._theme_call())
 
-    def find(self, text: str, *, backward: bool, found: Found) -> None:
+    def search(self, text: str, *, backward: bool, found: Found) -> None:
         def report(result: QWebEngineFindTextResult) -> None:
             found(result.activeMatch(), result.numberOfMatches())
         flag = QWebEnginePage.FindFlag.FindBackward if backward else QWebEnginePage.FindFlag(0)
@@ -149,7 +150,7 @@ class WebRendering(Rendering):
         return self._extents
 
     @property
-    def scroll(self) -> Scroll:
+    def where(self) -> Scroll:
         return self._scroll
 
     def run_script(self, code: str, done: Callable[[Any], None]) -> None:
@@ -157,9 +158,10 @@ class WebRendering(Rendering):
         self._page.runJavaScript(code, WORLD.value, done)
 
     def close_engine(self) -> None:
-        # The page must go before its profile, or Chromium complains at exit.
-        self._view.setPage(None)
-        self._page.deleteLater()
+        # The page must be gone before its profile goes, or Chromium complains.
+        self._waiting = []
+        self._view.setPage(None)  # type: ignore[arg-type]
+        shiboken6.delete(self._page)
 
     # --- inside
     def _run(self, code: str, done: Callable[[Any], None] | None = None) -> None:

@@ -46,6 +46,8 @@ def settle(pane: ReviewPane) -> None:
         assert rendering is not None
         return [extent.id for extent in rendering.extents] == ids
     wait_for(measured)
+    if hasattr(pane.result.rendering, "run_script"):
+        wait_for(lambda: script(pane, "[...document.images].every(i => i.complete)"))
     pause(40)
     wait_for(measured)
 

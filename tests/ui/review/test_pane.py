@@ -39,7 +39,7 @@ def rendering_of(pane: ReviewPane) -> Rendering:
 def shown(pane: ReviewPane, block_id: str) -> bool:
     """Whether a block is within the result's viewport."""
     extent = next(e for e in rendering_of(pane).extents if e.id == block_id)
-    return rendering_of(pane).scroll.shows(extent.top, extent.bottom)
+    return rendering_of(pane).where.shows(extent.top, extent.bottom)
 
 
 def scroll_result(pane: ReviewPane, top: float) -> None:
@@ -49,7 +49,7 @@ def scroll_result(pane: ReviewPane, top: float) -> None:
         rendering.browser.verticalScrollBar().setValue(round(top))
     else:
         script(pane, f"Verso.lead(); document.getElementById('scroller').scrollTop = {top}; 1")
-        wait_for(lambda: abs(rendering.scroll.top - min(top, rendering.scroll.most)) < 2)
+        wait_for(lambda: abs(rendering.where.top - min(top, rendering.where.most)) < 2)
         pause(30)
 
 
@@ -75,7 +75,7 @@ def line_block(pane: ReviewPane, *, of_page: bool) -> str:
     side = pane.canvas if of_page else rendering_of(pane)
     other = rendering_of(pane) if of_page else pane.canvas
     known = {extent.id for extent in other.extents}
-    place = find_place(side.extents, side.scroll.line, known=known)
+    place = find_place(side.extents, side.where.line, known=known)
     assert place is not None
     return place.before if place.fraction < 0.5 else place.after
 
@@ -105,7 +105,7 @@ def test_a_block_marks_its_box_and_brings_it_into_sight(pane: ReviewPane) -> Non
     click_block(pane, "b7")
     wait_for(lambda: pane.canvas._choice == "b7")
     box = next(e for e in pane.canvas.extents if e.id == "b7")
-    assert pane.canvas.scroll.shows(box.top, box.bottom)
+    assert pane.canvas.where.shows(box.top, box.bottom)
     assert pane.chosen == "b7"
 
 
@@ -129,7 +129,7 @@ def click_block(pane: ReviewPane, block_id: str) -> None:
 
 def _spot(rendering: TextRendering, block_id: str) -> QPoint:
     extent = next(e for e in rendering.extents if e.id == block_id)
-    return QPoint(40, round((extent.top + extent.bottom) / 2 - rendering.scroll.top))
+    return QPoint(40, round((extent.top + extent.bottom) / 2 - rendering.where.top))
 
 
 def test_keys_step_through_the_blocks_in_reading_order(pane: ReviewPane) -> None:
@@ -153,11 +153,11 @@ def test_the_page_follows_the_text_by_block(pane: ReviewPane, block_id: str) -> 
     pane.canvas.set_zoom(2.0)
     rendering = rendering_of(pane)
     extent = next(e for e in rendering.extents if e.id == block_id)
-    scroll_result(pane, rendering.scroll.top_for((extent.top + extent.bottom) / 2))
+    scroll_result(pane, rendering.where.top_for((extent.top + extent.bottom) / 2))
     assert line_block(pane, of_page=False) == block_id
     expected = next(e for e in pane.canvas.extents if e.id == block_id).point(0.5)[1]
     # One pixel of a short block is many of its large box.
-    assert pane.canvas.scroll.line == pytest.approx(expected, abs=60)
+    assert pane.canvas.where.line == pytest.approx(expected, abs=60)
 
 
 @pytest.mark.parametrize("block_id", ["b1", "b2", "b3", "b7", "b8"])
@@ -170,12 +170,12 @@ def test_the_text_follows_the_page_by_block(pane: ReviewPane, block_id: str) -> 
     x = round(box.pieces[0].left) + 5 - pane.canvas.horizontalScrollBar().value()
     move(pane.canvas.viewport(), QPoint(x, 300))
     pane.canvas.verticalScrollBar().setValue(
-        round(pane.canvas.scroll.top_for((box.top + box.bottom) / 2)))
+        round(pane.canvas.where.top_for((box.top + box.bottom) / 2)))
     rendering = rendering_of(pane)
 
     def kept() -> bool:
         expected = next(e for e in rendering.extents if e.id == block_id).point(0.5)[1]
-        return abs(rendering.scroll.line - expected) < 40
+        return abs(rendering.where.line - expected) < 40
     wait_for(kept)
     assert line_block(pane, of_page=True) == block_id or block_id == "b7"
 
@@ -184,9 +184,9 @@ def test_the_ends_meet(pane: ReviewPane) -> None:
     fill(pane, uneven())
     pane.canvas.set_zoom(2.0)
     scroll_result(pane, 1e6)
-    assert pane.canvas.scroll.top > 0.95 * pane.canvas.scroll.most
+    assert pane.canvas.where.top > 0.95 * pane.canvas.where.most
     pane.canvas.verticalScrollBar().setValue(0)
-    wait_for(lambda: rendering_of(pane).scroll.top < 30)
+    wait_for(lambda: rendering_of(pane).where.top < 30)
 
 
 def test_one_side_leads_and_the_other_does_not_answer(pane: ReviewPane) -> None:
@@ -224,15 +224,15 @@ def test_the_scroll_position_stays_put_while_text_streams(pane: ReviewPane) -> N
     pane.set_streaming(True)
     scroll_result(pane, 300)
     rendering = rendering_of(pane)
-    top = rendering.scroll.top
+    top = rendering.where.top
     at_top = next(e.id for e in rendering.extents if e.bottom > top)
     long = [Block(8 + i, "text", ((50, 100, 900, 200),), "more text " * 60) for i in range(20)]
     for block in long:
         pane.apply_blocks(pane.page_id or "", [block])
         pause(20)
     settle(pane)
-    assert rendering.scroll.top == pytest.approx(top, abs=2)
-    assert next(e.id for e in rendering.extents if e.bottom > rendering.scroll.top) == at_top
+    assert rendering.where.top == pytest.approx(top, abs=2)
+    assert next(e.id for e in rendering.extents if e.bottom > rendering.where.top) == at_top
 
 
 def test_a_block_that_grows_above_does_not_move_what_is_read(pane: ReviewPane) -> None:
@@ -240,13 +240,13 @@ def test_a_block_that_grows_above_does_not_move_what_is_read(pane: ReviewPane) -
     fill(pane, blocks)
     scroll_result(pane, 1e6)
     rendering = rendering_of(pane)
-    scroll = rendering.scroll
-    at_top = next(e for e in rendering.extents if e.bottom > scroll.top)
-    offset = at_top.top - scroll.top
+    where = rendering.where
+    at_top = next(e for e in rendering.extents if e.bottom > where.top)
+    offset = at_top.top - where.top
     pane.apply_blocks(pane.page_id or "", [replace(blocks[0], markdown="Longer.\n\n" * 8)])
     settle(pane)
     now = next(e for e in rendering.extents if e.id == at_top.id)
-    wait_for(lambda: abs(now.top - rendering.scroll.top - offset) < 3)
+    wait_for(lambda: abs(now.top - rendering.where.top - offset) < 3)
 
 
 def test_it_follows_the_live_end_until_a_person_scrolls(pane: ReviewPane) -> None:
@@ -264,7 +264,7 @@ def test_it_follows_the_live_end_until_a_person_scrolls(pane: ReviewPane) -> Non
     assert left
     pane.apply_blocks(pane.page_id or "", [Block(25, "text", (), "more " * 300)])
     settle(pane)
-    assert rendering.scroll.top == pytest.approx(50, abs=2)
+    assert rendering.where.top == pytest.approx(50, abs=2)
     assert not shown(pane, "b26")
 
 
@@ -308,7 +308,10 @@ def test_a_result_replaces_what_was_there(pane: ReviewPane) -> None:
     pane.set_result(page, PageResult(view, tuple(uneven()[:3]), "raw text"))
     settle(pane)
     assert [extent.id for extent in rendering_of(pane).extents] == ["b1", "b2", "b3"]
+    pane.result.tabs.setCurrentIndex(2)
     wait_for(lambda: pane.result.raw.toPlainText() == "raw text")
+    pane.append_raw(page, ", and more")
+    wait_for(lambda: pane.result.raw.toPlainText() == "raw text, and more")
 
 
 # --- copying
@@ -369,7 +372,7 @@ def test_the_markdown_tab_is_linked_too(plain_pane: ReviewPane) -> None:
     assert text[start:end] == "One line for a large box."
     pane.choose("b6")
     extent = next(e for e in view.extents if e.id == "b6")
-    assert view.scroll.shows(extent.top, extent.bottom)
+    assert view.where.shows(extent.top, extent.bottom)
     assert any("E = mc" in mark.cursor.selectedText() for mark in view.extraSelections())
     spot = view.cursorRect(_cursor_at(view, view.spans["b5"][0])).center()
     QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=spot)
@@ -385,6 +388,7 @@ def _cursor_at(view, position):
 def test_the_markdown_tab_changes_only_what_changed(plain_pane: ReviewPane) -> None:
     pane = plain_pane
     view = pane.result.markdown
+    pane.result.tabs.setCurrentIndex(1)
     fill(pane, [Block(0, "text", (), "First 𝒜."), Block(2, "text", (), "Third.")])
     assert view.toPlainText() == "First 𝒜.\n\nThird."
     for blocks, expected in (
