@@ -26,7 +26,8 @@ class Bitmap:
     pixels: bytes | memoryview
     dpi: float = 0.0
     lowered: bool = False
-    damaged: bool = False
+    damage: str = ""
+    """What a library said about parts that are missing; "" where nothing is."""
     has_text: bool = False
     """There is visible text in its text layer: it cannot be blank."""
     drawn: bool = False
@@ -36,9 +37,10 @@ class Bitmap:
     """What PIXELS is a view of; kept alive with it."""
 
     @classmethod
-    def of(cls, image: Image.Image, dpi: float = 0.0, lowered: bool = False) -> Bitmap:
+    def of(cls, image: Image.Image, dpi: float = 0.0, lowered: bool = False,
+           damage: str = "") -> Bitmap:
         """An RGB image's pixels."""
-        return cls(image.width, image.height, image.tobytes(), dpi, lowered)
+        return cls(image.width, image.height, image.tobytes(), dpi, lowered, damage)
 
     def image(self) -> Image.Image:
         """The pixels as a Pillow image that shares them."""

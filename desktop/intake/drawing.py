@@ -14,7 +14,7 @@ import msgspec
 from desktop.intake import blank, limits, wire, words
 from desktop.intake.bitmap import Bitmap
 from desktop.intake.detect import Detected, detect, opened
-from desktop.intake.errors import IntakeError, NoPages, NoSuchPage
+from desktop.intake.errors import IntakeError, NoPages, NoSuchPage, PageFailed
 from desktop.intake.images import ImageSource
 from desktop.intake.model import Kind
 from desktop.intake.paged import PagedFile
@@ -74,6 +74,9 @@ class Drawing:
         upright = source.draw(request)
         own = upright.words
         is_blank = blank.is_blank(upright)
+        if is_blank and upright.damage:
+            # Not empty: what was on it is lost.
+            raise PageFailed(detail=upright.damage)
         bitmap = upright.turned(request.clockwise)
         bitmap.write(request.image)
         kept = bool(own and own.words and request.words)
@@ -81,7 +84,7 @@ class Drawing:
             path = Path(os.fsdecode(request.words))
             words.save(own, path)
         drawn = wire.Drawn(bitmap.width, bitmap.height, bitmap.dpi, kept, is_blank,
-                           bitmap.lowered, bitmap.damaged)
+                           bitmap.lowered, bool(bitmap.damage))
         del upright, bitmap, own
         source.relax()
         self._pages += 1

@@ -65,13 +65,13 @@ class ImageSource:
         """A frame, upright, RGB. Raises ImageDamaged, ImageTooLarge."""
         frame = self._frames[request.number - 1]
         try:
-            return self._draw(frame, request, damaged=False)
+            return self._draw(frame, request)
         except _BROKEN as error:
             first = error
         # What there is of a file that was cut off is worth more than an error.
         ImageFile.LOAD_TRUNCATED_IMAGES = True
         try:
-            return self._draw(frame, request, damaged=True)
+            return self._draw(frame, request, damage=str(first))
         except _BROKEN as error:
             raise ImageDamaged(detail=f"{first}; {error}") from error
         finally:
@@ -83,7 +83,7 @@ class ImageSource:
     def close(self) -> None:
         """Nothing is open."""
 
-    def _draw(self, frame: int, request: wire.DrawPage, damaged: bool) -> Bitmap:
+    def _draw(self, frame: int, request: wire.DrawPage, damage: str = "") -> Bitmap:
         with _opened(self._path) as image:
             if frame:
                 image.seek(frame)
@@ -105,10 +105,8 @@ class ImageSource:
         if target != upright.size:
             upright = upright.resize(target, Image.Resampling.LANCZOS, reducing_gap=2.0)
         dpi = max(resolution) * target[0] / full[0]
-        bitmap = Bitmap.of(to_rgb(upright, profile), dpi,
-                           lowered=target != full and not request.max_side)
-        bitmap.damaged = damaged
-        return bitmap
+        return Bitmap.of(to_rgb(upright, profile), dpi,
+                         lowered=target != full and not request.max_side, damage=damage)
 
 
 @contextlib.contextmanager

@@ -23,6 +23,8 @@ from desktop.intake.textlayer import has_visible_text, image_boxes, text_layer
 _LONGEST = 60_000
 """Longest side in pixels; beyond, MuPDF's own arithmetic is at its limit."""
 _NO_MEMORY = re.compile(r"\b[mc]?(re)?alloc \(|FzErrorLimit")
+_INCOMPLETE = re.compile(r"is not a stream|premature end|zlib error|cannot find object|corrupt")
+"""Messages after which something of the page is missing."""
 _REOPEN_PAGES = 25
 _REOPEN_SHARE = 0.004
 """MuPDF keeps every object it has ever read: a document is opened anew after so many pages, or
@@ -73,14 +75,25 @@ class PagedFile:
             # A picture was left out for want of memory: an incomplete page is no page.
             raise PageTooLarge(detail=messages)
         bitmap = Bitmap(pixmap.width, pixmap.height, pixmap.samples_mv, zoom * 72.0, lowered,
-                        owner=pixmap)
+                        messages if _INCOMPLETE.search(messages) else "", owner=pixmap)
         if request.words:
             bitmap.words = text_layer(page, pictures, zoom, pixmap, request.clockwise)
             bitmap.has_text = bitmap.words is not None and bitmap.words.hidden < 1.0
         else:
             bitmap.has_text = has_visible_text(pictures)
         bitmap.drawn = not bitmap.has_text and not image_boxes(pictures)
+        if bitmap.drawn and self._is_lost(page):
+            bitmap.damage = "page object missing"
         return bitmap
+
+    def _is_lost(self, page: pymupdf.Page) -> bool:
+        """Whether the list of pages names a page that is not in the file: MuPDF draws it empty."""
+        if not page.xref:
+            return False
+        try:
+            return bool(self._document.xref_object(page.xref) == "null")
+        except RuntimeError:
+            return True
 
     def relax(self) -> None:
         """Keep neither the store of pictures nor a document that has grown."""
@@ -104,12 +117,21 @@ def _opened(path: bytes, kind: str, password: str | None) -> tuple[pymupdf.Docum
         if encrypted:
             if password is None:
                 raise PasswordNeeded
-            if not document.authenticate(password):
+            if not _unlocks(document, password):
                 raise WrongPassword
     except (RuntimeError, ValueError, pymupdf.mupdf.FzErrorBase) as error:
         raise Unreadable(
             detail=f"{error}; {pymupdf.TOOLS.mupdf_warnings()}"[:2000]) from error
     return document, encrypted
+
+
+def _unlocks(document: pymupdf.Document, password: str) -> bool:
+    try:
+        password.encode()
+    except UnicodeEncodeError:
+        # Not a text that a document could have been locked with.
+        return False
+    return bool(document.authenticate(password))
 
 
 def _page_count(document: pymupdf.Document) -> int:

@@ -25,6 +25,7 @@ from desktop.intake.errors import (
     PageFailed,
     PageTooSlow,
     Unreadable,
+    WrongPassword,
     from_failure,
 )
 from desktop.intake.model import RenderedPage, RenderRequest, SourceInfo
@@ -145,15 +146,12 @@ class Rasterizer:
                 continue
             try:
                 result = self._do(process, job.request)
-            except IntakeError as error:
+            except (IntakeError, CancelledError) as error:
                 future.set_exception(error)
-            except CancelledError as error:
-                future.set_exception(error)
-            except BaseException as error:
-                # A fault of ours: the caller learns of it, and so does the log.
-                future.set_exception(error)
+            except Exception as error:  # noqa: BLE001 - the thread's boundary: goes to the caller
+                _log.exception("drawing failed inside Verso")
                 process.stop()
-                raise
+                future.set_exception(error)
             else:
                 future.set_result(result)
         process.stop()
@@ -170,6 +168,9 @@ class Rasterizer:
 
     # --- the work
     def _do(self, process: DrawingProcess, request: _Open | RenderRequest) -> Any:
+        if request.password and not request.password.isprintable():
+            # No such thing can be typed, and half a character cannot cross a wire.
+            raise WrongPassword
         if isinstance(request, _Open):
             return self._open(process, request)
         return self._render(process, request)
