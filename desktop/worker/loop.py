@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 import traceback
 from collections.abc import AsyncIterator
 from typing import Any, Dict, Optional, Set, Tuple
@@ -38,6 +39,9 @@ _log = logging.getLogger(__name__)
 
 _TURN = 0.005
 """Seconds an engine may yield without a pause before others get their turn."""
+
+_PROGRESS = 0.05
+"""Seconds between two reports about the same step of loading."""
 
 CANCEL_GRACE = 2.0
 """Seconds for pages to stop when the worker ends."""
@@ -81,6 +85,7 @@ class Worker:
         self._status = 0
         self._load: Optional[asyncio.Task[None]] = None
         self._engine: Optional[Engine] = None
+        self._last_progress = ("", 0.0)
         self._capacity = 0
         """0 until the engine is ready."""
         self._wanted: Optional[int] = None
@@ -174,7 +179,12 @@ class Worker:
                                   if self._wanted is None else self._wanted)
 
     def _progress(self, step: str, fraction: float) -> None:
-        self._outbox.send(EngineLoading(step, fraction))
+        """From any thread of the engine's, as often as it likes."""
+        now = time.monotonic()
+        last_step, last_time = self._last_progress
+        if step != last_step or now - last_time >= _PROGRESS or fraction >= 1:
+            self._last_progress = (step, now)
+            self._outbox.send(EngineLoading(step, fraction))
 
     def _set_concurrency(self, pages: int) -> None:
         self._wanted = pages

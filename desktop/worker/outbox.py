@@ -24,6 +24,9 @@ HIGH = 256
 HIGH_BYTES = 1 << 20
 """Likewise, their size in sum."""
 
+_MOST_LINES = 200
+"""Lines of one log record; a trace has fewer."""
+
 
 class Outbox:
     """Thread-safe queue of events with a thread that sends them."""
@@ -124,5 +127,5 @@ class OutboxHandler(logging.Handler):
         left_out = self._limit.left_out()
         if left_out:
             self._outbox.send(LogLine(logging.WARNING, "log", f"({left_out} lines left out)"))
-        for line in text.splitlines():
+        for line in text.splitlines()[:_MOST_LINES]:
             self._outbox.send(LogLine(record.levelno, record.name, printable(line)))

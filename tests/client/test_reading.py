@@ -95,7 +95,7 @@ def test_a_page_brings_its_own_rule(start: Start) -> None:
 
 
 def test_pages_begin_in_order_of_priority_and_the_raised_one_first(start: Start) -> None:
-    client, heard = start({"rate": 60}, capacity=1, load={"seconds": 0.3})
+    client, heard = start({"rate": 400}, capacity=1, load={"seconds": 0.3})
     for page_id in ("p1", "p2", "p3", "p4"):
         client.submit(page(page_id))
     client.submit(page("urgent", priority=0))
