@@ -231,8 +231,10 @@ class QueueModel(QAbstractItemModel):
         return self.rowCount(parent) > 0
 
     def flags(self, index: Index) -> Qt.ItemFlag:
+        if not index.isValid():
+            return Qt.ItemFlag.NoItemFlags
         flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
-        if index.isValid() and index.internalId():
+        if index.internalId():
             return flags | Qt.ItemFlag.ItemNeverHasChildren
         return flags | Qt.ItemFlag.ItemIsEditable
 

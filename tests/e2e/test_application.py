@@ -1,0 +1,183 @@
+"""The real application on a display: files dropped, results read back, everything killed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from desktop.jobs.journal import Journal
+from tests.support.data import ROOT
+
+LONG = 90.0
+"""Seconds the slowest machine may take for a page."""
+
+
+class Application:
+    """The application as a process, with the driver inside it."""
+
+    def __init__(self, *files: Path) -> None:
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.e2e.driver", *map(str, files)], cwd=ROOT,
+            env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, text=True, start_new_session=True)
+
+    def ask(self, *words: str) -> Any:
+        """Do something in the window; the answer."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(json.dumps(words) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        assert line, f"the application ended with {self.process.wait()}"
+        return json.loads(line)
+
+    def wait(self, what: Callable[[Any], bool]) -> Any:
+        """Wait until the window's state is such; the state."""
+        deadline = time.monotonic() + LONG
+        state: Any = None
+        while time.monotonic() < deadline:
+            state = self.ask("state")
+            if isinstance(state, dict) and what(state):
+                return state
+            time.sleep(0.1)
+        raise AssertionError(f"never came: {state}")
+
+    def end(self) -> int:
+        """Close the window; the exit status."""
+        self.ask("close")
+        return self.process.wait(30)
+
+
+@pytest.fixture
+def start(no_process_left: object) -> Iterator[Callable[..., Application]]:
+    """``start(FILE…)``: the application, with a window."""
+    started: list[Application] = []
+
+    def run(*files: Path) -> Application:
+        started.append(Application(*files))
+        return started[-1]
+
+    yield run
+    for application in started:
+        if application.process.poll() is None:
+            application.process.kill()
+            application.process.wait()
+
+
+@pytest.fixture
+def scripted(verso_home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """``scripted(pages=[…])``: the application uses the scripted engine with this script."""
+    def use(**script: object) -> None:
+        config = verso_home / "config"
+        config.mkdir(parents=True, exist_ok=True)
+        (config / "settings.json").write_text(
+            json.dumps({"version": 1, "settings": {"engine": "scripted"}}))
+        monkeypatch.setenv("VERSO_SCRIPT", json.dumps(script))
+    return use
+
+
+def finished(state: Any) -> bool:
+    pages = [page for document in state["documents"] for page in document["pages"]]
+    return bool(pages) and not {"waiting", "rendering", "ready", "streaming"} & set(pages)
+
+
+def worker_of(process: subprocess.Popen[str]) -> psutil.Process:
+    return next(child for child in psutil.Process(process.pid).children(recursive=True)
+                if "desktop.worker" in " ".join(child.cmdline()))
+
+
+def test_dropped_documents_end_as_files(start: Callable[..., Application], sample_pdf: Path,
+                                        samples: Path, tmp_path: Path) -> None:
+    """The main job with the built-in engine: drop, read, see, export."""
+    application = start()
+    application.wait(lambda state: True)
+    assert application.ask("drop", str(sample_pdf), str(samples / "header_only.pdf")) is True
+    state = application.wait(lambda s: len(s["documents"]) == 2 and finished(s))
+    assert state["documents"][0]["pages"] == ["complete"] * 3
+    assert state["documents"][1]["state"] == "unreadable"
+    assert state["problems"] == 1
+    application.wait(lambda s: any("Rain" in block for block in s["blocks"]) or bool(s["blocks"]))
+    out = tmp_path / "out"
+    application.ask("export", str(out))
+    application.wait(lambda s: "exported" in s["toast"] or "cannot" in s["toast"])
+    assert application.end() == 0
+    report = json.loads((out / "sample" / "sample.json").read_text())
+    assert [page["status"] for page in report["pages"]] == ["complete"] * 3
+    assert "A Year of Rain in Three Valleys" in (out / "sample" / "sample.md").read_text()
+
+
+def test_a_killed_application_leaves_no_process_and_loses_nothing(
+        start: Callable[..., Application], scripted: Callable[..., None], samples: Path,
+        verso_home: Path, no_process_left: Callable[[], list[str]]) -> None:
+    scripted(capacity=1, pages=[{"rate": 200, "delta": 8}])
+    application = start(samples / "twenty_pages.pdf")
+    application.wait(lambda s: s["documents"] and s["documents"][0]["pages"].count("complete") >= 2
+                     and "streaming" in s["documents"][0]["pages"])
+    os.kill(application.process.pid, signal.SIGKILL)
+    application.process.wait(10)
+    deadline = time.monotonic() + 15
+    while no_process_left() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert no_process_left() == []
+    with contextlib.closing(Journal(verso_home / "data" / "journal.sqlite")) as journal:
+        done = [row for document in journal.documents() for row in journal.pages(document.id)
+                if row.state.final]
+    assert len(done) >= 2
+    again = start()
+    state = again.wait(lambda s: bool(s["documents"]) and bool(s["documents"][0]["pages"]))
+    assert state["documents"][0]["pages"].count("complete") >= 2
+    assert again.end() == 0
+
+
+def test_a_killed_worker_is_started_again_and_the_page_done_again(
+        start: Callable[..., Application], scripted: Callable[..., None],
+        sample_pdf: Path) -> None:
+    scripted(capacity=1, pages=[{"rate": 60, "delta": 8}])
+    application = start(sample_pdf)
+    application.wait(lambda s: s["documents"] and "streaming" in s["documents"][0]["pages"])
+    first = worker_of(application.process)
+    first.kill()
+    application.wait(lambda s: s["engine"] == "restarting" or "started again" in s["toast"]
+                     or finished(s))
+    state = application.wait(finished)
+    assert state["documents"][0]["pages"] == ["complete"] * 3
+    assert worker_of(application.process).pid != first.pid
+    assert application.end() == 0
+
+
+def test_a_second_start_hands_its_files_to_the_window(
+        start: Callable[..., Application], scripted: Callable[..., None], samples: Path) -> None:
+    scripted()
+    application = start()
+    application.wait(lambda state: True)
+    second = subprocess.run(
+        [sys.executable, "-m", "desktop", str(samples / "scan.png")], cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=60, check=False,
+        capture_output=True, text=True)
+    assert second.returncode == 0, second.stderr
+    state = application.wait(lambda s: len(s["documents"]) == 1 and finished(s))
+    assert state["documents"][0]["name"] == "scan.png"
+    assert application.end() == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_in_order(start: Callable[..., Application],
+                                   scripted: Callable[..., None], samples: Path,
+                                   number: signal.Signals) -> None:
+    scripted(capacity=1, pages=[{"rate": 20}])
+    application = start(samples / "twenty_pages.pdf")
+    application.wait(lambda s: s["documents"] and "streaming" in s["documents"][0]["pages"])
+    application.process.send_signal(number)
+    assert application.process.wait(30) == 0
