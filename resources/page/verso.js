@@ -33,9 +33,20 @@ const Verso = (() => {
   // Not a timer: those never come where the content's script is switched off.
   function measureSoon() { if (!measuring) measuring = requestAnimationFrame(measure); }
 
+  // A block that grows is set again and again: formulas are drawn once.
+  const drawn = new Map();
+  function draw(element, tex, displayMode) {
+    const key = displayMode + tex;
+    if (!drawn.has(key)) {
+      if (drawn.size > 3000) drawn.clear();
+      drawn.set(key, katex.renderToString(tex, { ...options, displayMode }));
+    }
+    element.innerHTML = drawn.get(key);
+  }
+
   function typeset(element) {
     for (const math of element.querySelectorAll(".math.inline, .math.display")) {
-      katex.render(math.textContent, math, { displayMode: math.classList.contains("display"), ...options });
+      draw(math, math.textContent, math.classList.contains("display"));
     }
     for (const table of element.querySelectorAll("table")) {
       if (table.parentElement.closest("table")) continue;
@@ -154,6 +165,7 @@ const Verso = (() => {
 
   function scrollTo(top) { led = false; scroller.scrollTop = top; }
   function follow(on) { following = on; if (on) toLiveEnd(); }
+  function empty(text) { page.dataset.empty = text; }
   function lead() { led = true; }
 
   function theme(values) {
@@ -205,6 +217,6 @@ const Verso = (() => {
   new ResizeObserver(measureSoon).observe(scroller);
 
   new QWebChannel(qt.webChannelTransport, (channel) => { bridge = channel.objects.bridge; tell("ready"); });
-  return { apply, clear, mark, scrollTo, follow, lead, theme, measure };
+  return { apply, clear, mark, scrollTo, follow, empty, lead, theme, measure };
 })();
 globalThis.Verso = Verso;

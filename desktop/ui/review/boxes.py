@@ -15,6 +15,8 @@ from desktop.ui.review.geometry import Projection, Rect
 
 _TAG_HEIGHT = 16.0
 _SMALL_HEIGHT = 13.0
+_FULL_TAGS = 560
+"""Width of the drawn page from which on the tags have their full size."""
 _BAND = 64
 """Boxes are looked up by stripes of this height."""
 
@@ -27,11 +29,12 @@ class Mark:
     order: int
     label: str
     boxes: tuple[Box, ...]
+    confidence: float | None = None
 
 
 def marks_of(blocks: Iterable[Block]) -> list[Mark]:
     """Blocks that have a place on the page, in reading order."""
-    return [Mark(block.id, block.index + 1, block.label, block.boxes)
+    return [Mark(block.id, block.index + 1, block.label, block.boxes, block.confidence)
             for block in blocks if block.boxes]
 
 
@@ -106,7 +109,7 @@ class BoxLayer:
     def paint(self, painter: QPainter, marks: Iterable[Mark], *, hover: str = "",
               choice: str = "") -> None:
         """Frames and tags of MARKS; those marked are tinted and stronger."""
-        fonts = _Fonts(painter.font())
+        fonts = _Fonts(painter.font(), self._projection.page_size[0])
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         for mark in marks:
             self._paint(painter, fonts, mark, mark.id == hover, mark.id == choice)
@@ -128,14 +131,14 @@ class BoxLayer:
         name = f"{mark.order} {title_of(mark.label)}"
         for index, rect in enumerate(rects):
             if hovered or chosen or index == 0:
-                above = QRectF(rect.left() - 1, rect.top() - _TAG_HEIGHT,
-                               fonts.metrics.horizontalAdvance(name) + 8, _TAG_HEIGHT)
+                above = QRectF(rect.left() - 1, rect.top() - fonts.height,
+                               fonts.metrics.horizontalAdvance(name) + 8, fonts.height)
                 if hovered or chosen or self._free(above, mark.id):
                     _tag(painter, above, name, colour, fonts.font, fonts.metrics)
                     continue
             text = str(mark.order)
             width = fonts.small_metrics.horizontalAdvance(text) + 5
-            beside = QRectF(rect.left() - width, rect.top(), width, _SMALL_HEIGHT)
+            beside = QRectF(rect.left() - width, rect.top(), width, fonts.small_height)
             _tag(painter, beside, text, colour, fonts.small, fonts.small_metrics)
 
     def _free(self, tag: QRectF, mark_id: str) -> bool:
@@ -145,11 +148,16 @@ class BoxLayer:
 
 
 class _Fonts:
-    def __init__(self, base: QFont) -> None:
+    """Fonts and heights of the tags; smaller on a page that is drawn small."""
+
+    def __init__(self, base: QFont, page_width: float) -> None:
+        size = min(1.0, max(0.7, (page_width / _FULL_TAGS) ** 0.5))
+        self.height = round(_TAG_HEIGHT * size)
+        self.small_height = round(_SMALL_HEIGHT * size)
         self.font = QFont(base)
-        self.font.setPixelSize(11)
+        self.font.setPixelSize(round(11 * size))
         self.small = QFont(base)
-        self.small.setPixelSize(10)
+        self.small.setPixelSize(round(10 * size))
         self.metrics = QFontMetricsF(self.font)
         self.small_metrics = QFontMetricsF(self.small)
 

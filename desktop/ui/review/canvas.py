@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
+    QContextMenuEvent,
+    QHelpEvent,
     QImage,
     QKeyEvent,
     QMouseEvent,
@@ -22,12 +24,14 @@ from PySide6.QtWidgets import (
     QApplication,
     QFrame,
     QPinchGesture,
+    QToolTip,
     QWidget,
 )
 
 from desktop.document.model import Block
 from desktop.i18n import _
 from desktop.protocol.messages import Region
+from desktop.ui.labels import title_of
 from desktop.ui.review.boxes import (
     BoxLayer,
     Mark,
@@ -54,6 +58,8 @@ class PageCanvas(QAbstractScrollArea):
     """A block was double-clicked."""
     scrolled = Signal()
     """A person moved or zoomed the page (not what :meth:`scroll_to` does)."""
+    menu_wanted = Signal(str, QPoint)
+    """A context menu for a block ("": the page) at a global position."""
     zoom_changed = Signal()
     block_step = Signal(int)
     """The next (+1) or previous (−1) block was asked for."""
@@ -367,10 +373,25 @@ class PageCanvas(QAbstractScrollArea):
                 spot = self.viewport().mapFromGlobal(pinch.centerPoint())
                 self.set_zoom(self.zoom * pinch.scaleFactor(), spot)
                 return True
+        if event.type() == QEvent.Type.ToolTip:
+            assert isinstance(event, QHelpEvent)
+            self._show_tip(event)
+            return True
         if event.type() == QEvent.Type.Leave:
             self._pointer = None
             self._hover_changed("")
         return super().viewportEvent(event)
+
+    def _show_tip(self, event: QHelpEvent) -> None:
+        block_id = self._block_under(QPointF(event.pos()))
+        mark = next((mark for mark in self.marks if mark.id == block_id), None)
+        if mark is None:
+            QToolTip.hideText()
+            return
+        text = f"{mark.order} {title_of(mark.label)}"
+        if mark.confidence is not None:
+            text += " · " + _("{percent} % sure").format(percent=round(mark.confidence * 100))
+        QToolTip.showText(event.globalPos(), text, self.viewport())
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
@@ -411,6 +432,10 @@ class PageCanvas(QAbstractScrollArea):
         block_id = self._block_under(event.position())
         if block_id:
             self.activated.emit(block_id)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        self.menu_wanted.emit(self._block_under(QPointF(event.pos())), event.globalPos())
+        event.accept()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         action = self._key_action(event)

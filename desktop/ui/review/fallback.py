@@ -173,6 +173,9 @@ class TextRendering(Rendering):
         start = self.browser.textCursor().selectionStart()
         found(whole.count(needle, 0, start) + 1, whole.count(needle))
 
+    def set_empty_text(self, text: str) -> None:
+        self.browser.setPlaceholderText(text)
+
     def copy_selection(self) -> None:
         self.browser.copy()
 

@@ -65,6 +65,8 @@ class ReviewPane(QWidget):
         self.result.chosen.connect(lambda block_id: self._choose_from(self.result, block_id))
         self.canvas.activated.connect(self._show_both)
         self.result.activated.connect(self._show_both)
+        self.canvas.menu_wanted.connect(
+            lambda block_id, spot: self.result.open_menu(block_id, spot, False))
         self.canvas.scrolled.connect(self._page_scrolled)
         self.result.scrolled.connect(self._result_scrolled)
         self.result.measured.connect(self._result_measured)
@@ -88,6 +90,8 @@ class ReviewPane(QWidget):
         self.canvas.reset_view()
         self.result.set_streaming(False)
         self.result.show_content(self._content)
+        self.result.set_empty_text(
+            "" if page_id is None else _("This page has not been read yet."))
         self.result.set_marked("", "")
 
     def set_bitmap(self, page_id: str, image: QImage) -> None:
@@ -118,6 +122,7 @@ class ReviewPane(QWidget):
         if content is not None:
             content.clear()
             self._refill(content)
+            self.result.set_empty_text(_("This page is about to be read again."))
 
     def apply_blocks(self, page_id: str, blocks: Sequence[Block]) -> None:
         """Blocks that are new or differ."""
@@ -134,6 +139,8 @@ class ReviewPane(QWidget):
         content = self._mine(page_id)
         if content is None:
             return
+        if result.view.state.final:
+            self.result.set_empty_text(_("There is no text on this page."))
         same = content.blocks == {block.id: block for block in result.blocks}
         content.crops = dict(result.crops)
         content.regions = result.regions

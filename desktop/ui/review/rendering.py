@@ -82,6 +82,10 @@ class Rendering(QWidget):
         """The selected text to the clipboard."""
         raise NotImplementedError
 
+    def set_empty_text(self, text: str) -> None:
+        """What stands there while there is no block."""
+        raise NotImplementedError
+
     def close_engine(self) -> None:
         """End what runs behind the view."""
 

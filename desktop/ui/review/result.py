@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Sequence
 
 from PySide6.QtCore import QPoint, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QGuiApplication, QShowEvent
+from PySide6.QtGui import QGuiApplication, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QMenu,
     QStackedWidget,
@@ -27,7 +27,7 @@ from desktop.ui.review.crops import CropSource
 from desktop.ui.review.fallback import TextRendering
 from desktop.ui.review.feeder import Feeder
 from desktop.ui.review.find_bar import FindBar
-from desktop.ui.review.linking import Extent, Scroll
+from desktop.ui.review.linking import Extent, Scroll, find_place, position
 from desktop.ui.review.rendering import RenderedBlock, Rendering
 from desktop.ui.review.sources import MarkdownView, RawView
 from desktop.ui.review.strip import Strip
@@ -61,6 +61,7 @@ class ResultView(QWidget):
         self._unseen: dict[str, Block] = {}
         """Changed blocks that the Markdown tab shows when it is turned to."""
         self._unseen_raw: list[str] = []
+        self._empty_text = ""
         self.rendering: Rendering | None = None
         self.strip = Strip(self)
         self.tabs = QTabBar(self.strip)
@@ -156,12 +157,13 @@ class ResultView(QWidget):
         self._focus_shown()
         rendering.apply_theme(self._theme)
         rendering.set_following(self._following)
+        rendering.set_empty_text(self._empty_text)
         rendering.set_marked(self._hover, self._choice)
         self._pass_on(rendering)
         rendering.measured.connect(self.measured)
         rendering.applied.connect(self._feeder.done)
         rendering.copy_wanted.connect(self.copy_chosen)
-        rendering.menu_wanted.connect(self._context_menu)
+        rendering.menu_wanted.connect(self.open_menu)
         rendering.failed.connect(self._fall_back)
         if self._content is not None:
             self._feeder.clear()
@@ -184,6 +186,7 @@ class ResultView(QWidget):
         self._feeder.clear()
         if self.rendering is not None:
             self.rendering.clear()
+            self.rendering.set_empty_text(self._empty_text)
         self.markdown.clear_blocks()
         self.raw.clear_text()
         self._unseen.clear()
@@ -225,6 +228,13 @@ class ResultView(QWidget):
             self._streaming = streaming
             if self.rendering is not None and self._content is not None:
                 self.rendering.apply((), self._caret())
+
+    def set_empty_text(self, text: str) -> None:
+        """What stands there while nothing was read."""
+        self._empty_text = text
+        self.markdown.setPlaceholderText(text)
+        if self.rendering is not None:
+            self.rendering.set_empty_text(text)
 
     def set_following(self, following: bool) -> None:
         self._following = following
@@ -311,9 +321,18 @@ class ResultView(QWidget):
 
     # --- tools
     def _change_tab(self, tab: int) -> None:
+        before = self._stack.currentIndex()
+        place = None
+        if before != RAW and before != tab:
+            view = self.rendering if before == RENDERED else self.markdown
+            place = find_place(view.extents, view.where.line) if view is not None else None
         self._stack.setCurrentIndex(tab)
         self._focus_shown()
         self._show_unseen()
+        # The other tab shows the same place.
+        spot = position(self.extents, place) if place is not None else None
+        if spot is not None:
+            self.scroll_to(self.where.top_for(spot[1]))
         if self.find_bar.isVisible():
             self.find_bar.search(False)
         self.measured.emit()
@@ -357,7 +376,7 @@ class ResultView(QWidget):
         else:
             self.copy_page()
 
-    def _context_menu(self, block_id: str, spot: QPoint, selected: bool) -> None:
+    def open_menu(self, block_id: str, spot: QPoint, selected: bool) -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._fill_menu(menu, block_id, selected)
@@ -379,6 +398,12 @@ class ResultView(QWidget):
         else:
             nothing = menu.addAction(_("Copy block (choose one first)"))
             nothing.setEnabled(False)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._copy.setToolButtonStyle(
+            Qt.ToolButtonStyle.ToolButtonTextBesideIcon if event.size().width() >= 420
+            else Qt.ToolButtonStyle.ToolButtonIconOnly)
 
     def sizeHint(self) -> QSize:
         return QSize(460, 620)

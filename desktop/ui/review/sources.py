@@ -8,6 +8,7 @@ from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QColor,
     QFontDatabase,
+    QFontInfo,
     QKeyEvent,
     QMouseEvent,
     QTextBlock,
@@ -23,9 +24,11 @@ from desktop.i18n import _
 from desktop.ui.labels import colour_of
 from desktop.ui.review.geometry import Rect
 from desktop.ui.review.linking import Extent, Scroll
-from desktop.ui.theme import LIGHT, Theme, with_fallback
+from desktop.ui.theme import LIGHT, Theme
 
 _FLUSH_MS = 50
+_WIDE_FAMILIES = ("Noto Sans Mono CJK SC", "Sarasa Mono SC", "Noto Sans CJK SC",
+                  "Microsoft YaHei UI", "PingFang SC", "WenQuanYi Micro Hei Mono")
 _LEFT_OUT = FURNITURE | {NOISE}
 
 
@@ -41,8 +44,10 @@ class SourceView(QPlainTextEdit):
         self.setObjectName("source")
         self.setAccessibleName(name)
         self.setUndoRedoEnabled(False)
-        font = with_fallback(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
-        font.setPointSizeF(max(9.0, self.font().pointSizeF()))
+        font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
+        # Its real name: a generic one loses its meaning before other families.
+        font.setFamilies([QFontInfo(font).family(), *_WIDE_FAMILIES])
+        font.setPointSizeF(self.font().pointSizeF())
         self.setFont(font)
         self.document().setDocumentMargin(16)
         self._theme = LIGHT

@@ -72,7 +72,8 @@ class WebRendering(Rendering):
         self._waiting: list[str] | None = []
         self._reloaded = False
         self._shown: dict[str, RenderedBlock] = {}
-        self._caret = ""
+        self._empty_text = ""
+        self._caret = self._empty_text = ""
         self._marked = ("", "")
         self._following = False
         self._extents: list[Extent] = []
@@ -142,6 +143,10 @@ class WebRendering(Rendering):
         self._run("Verso.lead()")
         self._page.findText(text, flag, report)
 
+    def set_empty_text(self, text: str) -> None:
+        self._empty_text = text
+        self._run(f"Verso.empty({json.dumps(text)})")
+
     def copy_selection(self) -> None:
         self._page.triggerAction(QWebEnginePage.WebAction.Copy)
 
@@ -180,6 +185,7 @@ class WebRendering(Rendering):
         self._waiting = None
         self._run(self._theme_call())
         self._run(f"Verso.follow({json.dumps(self._following)})")
+        self._run(f"Verso.empty({json.dumps(self._empty_text)})")
         if self._shown:
             blocks = sorted(self._shown.values(), key=lambda block: block.index)
             self._run(_apply_call(blocks, self._caret))
