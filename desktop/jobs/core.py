@@ -136,6 +136,7 @@ class Core:
 
     async def remove(self, document_ids: Collection[int]) -> None:
         """See Session.remove."""
+        self.documents.hold(document_ids)  # or a page of them might be begun meanwhile
         await self.reading.take_back([run for run in self.reading.runs.values()
                                       if run.key.document_id in document_ids])
         for document_id in document_ids:
@@ -193,9 +194,9 @@ class Core:
         before, self.values = self.values, values
         self.engine.set_values(values)
         if before["page_memory"] != values["page_memory"]:
+            old, self._rasterizer = self._rasterizer, self._new_rasterizer()
             await self.reading.take_back(
                 [run for run in self.reading.runs.values() if run.phase is Phase.DRAWING])
-            old, self._rasterizer = self._rasterizer, self._new_rasterizer()
             await self.loop.run_in_executor(self._helper, old.close)
         if any(before[s.key] != values[s.key] for s in SETTINGS
                if s.applies is not Applies.NOW):
@@ -272,10 +273,12 @@ class Core:
         self._closing = True
         if self._tick is not None:
             self._tick.cancel()
+        await self.documents.close()
         await self.reading.take_back(self.reading.runs.values())
-        await self.loop.run_in_executor(None, self.engine.close)
-        await self.loop.run_in_executor(None, self._rasterizer.close)
-        self._helper.shutdown(wait=True, cancel_futures=True)
+        await asyncio.gather(self.loop.run_in_executor(None, self.engine.close),
+                             self.loop.run_in_executor(None, self._rasterizer.close))
+        await self.loop.run_in_executor(
+            None, lambda: self._helper.shutdown(wait=True, cancel_futures=True))
         self.outbox.flush()
         self.journal.close()
         shutil.rmtree(self._cache, ignore_errors=True)
@@ -389,8 +392,9 @@ class Core:
         self._later(self.reading.take_back_unbegun())
 
     def _new_rasterizer(self) -> Rasterizer:
-        return Rasterizer(self._cache, processes=max(1, min(4, (os.cpu_count() or 2) // 2 + 1)),
-                          memory_mb=self.values["page_memory"])
+        # At least two: one examines files while the other draws.
+        processes = max(2, min(4, (os.cpu_count() or 2) // 2))
+        return Rasterizer(self._cache, processes=processes, memory_mb=self.values["page_memory"])
 
     def _page(self, page_id: str) -> tuple[PageKey, PageRow]:
         key = PageKey.of(page_id)

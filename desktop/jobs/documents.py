@@ -48,6 +48,16 @@ class Documents:
         self._counts: dict[int, Counts] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self.passwords: dict[int, str] = {}
+        self._turn = asyncio.Semaphore(1)
+        """One file is examined at a time: the first page of the first one is not kept waiting
+        by the thousand that were dropped with it."""
+
+    async def close(self) -> None:
+        """What is being opened is opened at the next start."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def resume(self) -> None:
         """Take up what an earlier run left: passwords are asked for again, what was being
@@ -129,6 +139,12 @@ class Documents:
             self._clear_problem(document_id)
         self._select(document_id)
         self._changed()
+
+    def hold(self, document_ids: Collection[int]) -> None:
+        """Begin no page of these documents any more."""
+        for document_id in document_ids:
+            if self._journal.document(document_id) is not None:
+                self._journal.update_document(document_id, held=True)
 
     def remove(self, document_id: int) -> None:
         """Forget it; no page of it may be in flight."""
@@ -265,7 +281,8 @@ class Documents:
 
     async def _open(self, row: DocumentRow) -> None:
         try:
-            await self._examine(row, self.passwords.get(row.id))
+            async with self._turn:
+                await self._examine(row, self.passwords.get(row.id))
         except (PasswordNeeded, WrongPassword) as error:
             self._journal.update_document(row.id, state=DocumentState.PASSWORD, locked=True,
                                           problem=error.problem())

@@ -74,6 +74,8 @@ class Reading:
         self._t = tools
         self.runs: dict[PageKey, PageRun] = {}
         self.looked_at: PageKey | None = None
+        self._barred: set[PageKey] = set()
+        """Waiting pages that must not be begun just now."""
         self._drawn = False
         """Whether any page has been drawn, or failed to be, by now."""
         self._cancelling: set[str] = set()
@@ -89,7 +91,8 @@ class Reading:
         """Take pages into the window and hand over what is drawn."""
         # The very first page has the drawing process that is warm to itself: a person waits.
         window = window_size(self._t.engine.capacity) if self._drawn else 1
-        for key in to_begin(self._t.journal, self.runs.keys(), window, self.looked_at):
+        taken = self.runs.keys() | self._barred
+        for key in to_begin(self._t.journal, taken, window + len(self._barred), self.looked_at):
             self._begin(key)
         if not self.runs:
             return
@@ -274,10 +277,14 @@ class Reading:
 
     async def redo(self, keys: Iterable[PageKey]) -> None:
         """Read pages again, whatever became of them."""
-        keys = list(keys)
-        await self.take_back([self.runs[key] for key in keys if key in self.runs])
-        rows = [row for row in map(self._t.journal.page, keys) if row is not None]
-        self._t.journal.reset(row.key for row in rows)
+        keys = set(keys)
+        self._barred |= keys
+        try:
+            await self.take_back([self.runs[key] for key in keys if key in self.runs])
+            rows = [row for row in map(self._t.journal.page, sorted(keys)) if row is not None]
+            self._t.journal.reset(row.key for row in rows)
+        finally:
+            self._barred -= keys
         for row in rows:
             self._t.figures.delete(row.key)
             if row.problem is not None:

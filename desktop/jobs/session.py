@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar
 
+from desktop.errors import VersoError
 from desktop.intake.model import RenderedPage
 from desktop.jobs.core import Core
 from desktop.jobs.errors import SessionClosed
@@ -24,6 +26,8 @@ from desktop.settings import Values
 
 Listener = Callable[[Sequence[SessionEvent]], None]
 T = TypeVar("T")
+
+log = logging.getLogger(__name__)
 
 
 class Session:
@@ -84,7 +88,7 @@ class Session:
 
     def remove(self, document_ids: Sequence[int]) -> None:
         """Take documents out of the queue with their results (the files stay untouched)."""
-        self._ask(lambda: self._core.remove(list(document_ids)))
+        self._send(lambda: self._core.remove(list(document_ids)))
 
     def unlock(self, document_id: int, password: str) -> Future[bool]:
         """Try PASSWORD on an encrypted document; kept in memory only."""
@@ -101,11 +105,11 @@ class Session:
 
     def pause(self) -> None:
         """Begin no further page; those in flight end."""
-        self._ask(self._core.pause)
+        self._send(self._core.pause)
 
     def stop(self) -> None:
         """Pause and cancel the pages in flight; they wait again."""
-        self._ask(self._core.stop)
+        self._send(self._core.stop)
 
     def retry_failed(self) -> int:
         """Queue every suspicious page again, and open unreadable files again; how many."""
@@ -113,7 +117,7 @@ class Session:
 
     def rerun(self, page_ids: Sequence[str]) -> None:
         """Read these pages again, whatever their state."""
-        self._ask(lambda: self._core.rerun(list(page_ids)))
+        self._send(lambda: self._core.rerun(list(page_ids)))
 
     def look_at(self, page_id: str | None) -> None:
         """The page a person looks at: it goes first."""
@@ -132,7 +136,7 @@ class Session:
     def set_values(self, values: Values) -> None:
         """Use VALUES from now on; a change that needs it restarts the engine between pages."""
         self._values = values
-        self._ask(lambda: self._core.set_values(values))
+        self._send(lambda: self._core.set_values(values))
 
     @property
     def engine(self) -> EngineView:
@@ -178,9 +182,14 @@ class Session:
                 return
             self._closed = True
         loop = self._core.loop
-        asyncio.run_coroutine_threadsafe(self._core.close(), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        self._thread.join()
+        try:
+            asyncio.run_coroutine_threadsafe(self._core.close(), loop).result()
+        finally:
+            loop.call_soon_threadsafe(loop.stop)
+            self._thread.join()
+            with self._lock:
+                self._calls, self._settled = 0, True
+                self._lock.notify_all()
 
     # --- inside
     def _set_settled(self, settled: bool) -> None:
@@ -188,16 +197,18 @@ class Session:
             self._settled = settled
             self._lock.notify_all()
 
-    def _send(self, call: Callable[[], None]) -> None:
-        """Run CALL on the session's thread, its answer does not matter."""
+    def _send(self, call: Callable[[], Coroutine[Any, Any, object] | None]) -> None:
+        """Run CALL on the session's thread; nobody waits for it. Nothing once it is closed."""
         async def run() -> None:
-            call()
+            answer = call()
+            if answer is not None:
+                await answer
 
         with contextlib.suppress(SessionClosed):
-            self._ask(run)
+            self._ask(run).add_done_callback(_log_failure)
 
     def _ask(self, call: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
-        """Run CALL on the session's thread."""
+        """Run CALL on the session's thread; raises SessionClosed."""
         async def run() -> T:
             try:
                 return await call()
@@ -210,7 +221,7 @@ class Session:
             if self._closed:
                 raise SessionClosed()
             self._calls += 1
-        return asyncio.run_coroutine_threadsafe(run(), self._core.loop)
+            return asyncio.run_coroutine_threadsafe(run(), self._core.loop)
 
     def _answered(self) -> None:
         with self._lock:
@@ -232,6 +243,25 @@ def _run_loop(create: Callable[[], Core], started: Future[Core]) -> None:
     beginning = loop.create_task(begin())
     try:
         loop.run_forever()
+        loop.run_until_complete(_end_tasks(loop))
     finally:
         del beginning
         loop.close()
+
+
+async def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
+    """Answers that somebody still waits for end as cancelled."""
+    waiting = asyncio.all_tasks(loop) - {asyncio.current_task()}
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    await loop.shutdown_default_executor()
+
+
+def _log_failure(done: Future[None]) -> None:
+    """Nobody waits for the answer, so the log must have it."""
+    if not done.cancelled() and (error := done.exception()) is not None:
+        if isinstance(error, VersoError):
+            log.warning("%s", error)
+        else:
+            log.error("a call to the session failed", exc_info=error)

@@ -60,13 +60,14 @@ def measure(folder: Path, pages: int) -> dict[str, object]:
     script = folder / "script.json"
     script.write_text(json.dumps({"capacity": 2, "pages": [
         {"text": TEXT, "rate": 0, "delta": 400, "regions": True, "confidence": 0.9}]}))
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), **{
-        f"VERSO_{kind}_DIR": str(folder / kind.lower()) for kind in (
-            "CACHE", "CONFIG", "DATA", "LOG")}}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    for kind in ("cache", "config", "data", "log"):
+        environment[f"VERSO_{kind.upper()}_DIR"] = str(folder / kind)
     started = time.monotonic()
     process = subprocess.Popen(
         [sys.executable, "-m", "desktop", "convert", str(source),
-         "-o", str(folder / f"out-{pages}"), "--engine", "scripted", "--engine-arg", f"script={script}"],
+         "-o", str(folder / f"out-{pages}"),
+         "--engine", "scripted", "--engine-arg", f"script={script}"],
         cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
     peak = application = worker = disk = 0.0
     while process.poll() is None:
@@ -83,8 +84,9 @@ def measure(folder: Path, pages: int) -> dict[str, object]:
     report = json.loads((folder / f"out-{pages}" / f"pages-{pages}"
                          / f"pages-{pages}.json").read_text())
     assert [page["status"] for page in report["pages"]] == ["complete"] * pages
-    return {"pages": pages, "peak_mb": round(peak, 1), "application_peak_mb": round(application, 1),
-            "worker_peak_mb": round(worker, 1), "bitmaps_peak_mb": round(disk / 1e6, 1),
+    return {"pages": pages, "peak_mb": round(peak, 1),
+            "application_peak_mb": round(application, 1), "worker_peak_mb": round(worker, 1),
+            "bitmaps_peak_mb": round(disk / 1e6, 1),
             "seconds": round(time.monotonic() - started, 1)}
 
 
