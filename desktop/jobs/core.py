@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from desktop.client.client import WorkerDied
-from desktop.intake.errors import PasswordNeeded
-from desktop.intake.model import RenderedPage, RenderRequest
+from desktop.intake.model import RenderedPage
 from desktop.intake.rasterizer import Rasterizer
+from desktop.jobs.bitmaps import Bitmaps
 from desktop.jobs.documents import Documents
 from desktop.jobs.engine import EngineLink
 from desktop.jobs.errors import JournalWriteFailed, UnknownPage
@@ -27,7 +27,6 @@ from desktop.jobs.events import (
     BlocksChanged,
     DocumentAdded,
     DocumentResult,
-    DocumentState,
     EngineState,
     EngineUpdated,
     EngineView,
@@ -48,7 +47,7 @@ from desktop.jobs.journal import Journal
 from desktop.jobs.outbox import Listener, Outbox
 from desktop.jobs.pages import Phase, StoredPages, stored_result
 from desktop.jobs.progress import Progress
-from desktop.jobs.reading import Reading, Tools, replace_request, request_for
+from desktop.jobs.reading import Reading, Tools
 from desktop.jobs.records import PageKey, PageRow
 from desktop.protocol.messages import LogLine
 from desktop.settings import SETTINGS, Applies, Section, Values
@@ -95,6 +94,7 @@ class Core:
             journal, self.outbox, self.documents, self.engine, self.figures, self.progress,
             lambda: self._rasterizer, self._helper, lambda: (self.values, self.fingerprint()),
             self.wake, self._save_failed))
+        self._bitmaps = Bitmaps(journal, self.documents, self.reading, lambda: self.values)
         if not resume:
             journal.hold_all()
         if journal.trouble is not None:
@@ -243,29 +243,11 @@ class Core:
 
     async def bitmap(self, page_id: str) -> RenderedPage:
         """See Session.bitmap."""
-        key, row = self._page(page_id)
-        run = self.reading.runs.get(key)
-        rotation = row.rotation
-        if run is not None:
-            await asyncio.wait([run.drawn])
-            rotation = run.rotation
-            if run.rendered is not None and not rotation:
-                with contextlib.suppress(OSError):  # it ended meanwhile: draw it again
-                    return self._copy(run.rendered)
-        return await self.reading.render(
-            replace_request(self._request(row), clockwise=rotation,
-                            password=self.documents.passwords.get(key.document_id)),
-            priority=0)
+        return await self._bitmaps.bitmap(self._page(page_id)[1])
 
     async def thumbnail(self, page_id: str, side: int) -> RenderedPage:
         """See Session.thumbnail."""
-        key, row = self._page(page_id)
-        run = self.reading.runs.get(key)
-        return await self.reading.render(
-            replace_request(self._request(row), max_side=side,
-                            clockwise=run.rotation if run is not None else row.rotation,
-                            password=self.documents.passwords.get(key.document_id)),
-            priority=2)
+        return await self._bitmaps.thumbnail(self._page(page_id)[1], side)
 
     # --- the end
     async def close(self) -> None:
@@ -402,23 +384,3 @@ class Core:
         if key is None or row is None:
             raise UnknownPage()
         return key, row
-
-    def _request(self, row: PageRow) -> RenderRequest:
-        """How the page was drawn when it was read, or would be now."""
-        document = self.documents.row(row.key.document_id)
-        if document.state is DocumentState.PASSWORD:
-            raise PasswordNeeded()
-        used = self.journal.settings_used(row.fingerprint) if row.state.final else {}
-        known = {s.key for s in SETTINGS}
-        values = Values({k: v for k, v in used.items() if k in known}) if used else self.values
-        return request_for(values, document.path, row.key.number)
-
-    def _copy(self, rendered: RenderedPage) -> RenderedPage:
-        """The same bitmap under a name of its own: a link where the file system has them."""
-        target = Path(rendered.image).with_name(f"shared-{os.urandom(8).hex()}.ppm")
-        try:
-            os.link(rendered.image, target)
-        except OSError:
-            shutil.copyfile(rendered.image, target)
-        return RenderedPage(str(target), rendered.width, rendered.height, rendered.dpi,
-                            blank=rendered.blank, lowered=rendered.lowered)
