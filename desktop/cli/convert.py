@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
 from desktop import paths
 from desktop.cli.conversion import Conversion
 from desktop.cli.flags import add_settings, engine_arguments, values_of
-from desktop.cli.reporting import one_line, reporter
+from desktop.cli.reporting import one_line, print_json, reporter
 from desktop.cli.status import Exit
 from desktop.engines.registry import entry
 from desktop.errors import VersoError
@@ -100,10 +99,10 @@ def run(args: argparse.Namespace) -> int:
         session.close()
         report.close()
     if args.json:
-        print(json.dumps({
+        print_json({
             "version": 1, "output": str(output), "exit_status": int(status),
             "engine": {"name": values["engine"], "model": conversion.model},
-            "documents": conversion.summary()}, ensure_ascii=False, indent=2))
+            "documents": conversion.summary()})
     return status
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import json
 
+from desktop.cli.reporting import print_json
 from desktop.cli.status import Exit
 from desktop.engines.registry import ENGINES
 from desktop.i18n import _
@@ -20,11 +20,11 @@ def run(args: argparse.Namespace) -> int:
     """List them."""
     shown = [engine for engine in ENGINES if not engine.hidden]
     if args.json:
-        print(json.dumps({"version": 1, "engines": [
+        print_json({"version": 1, "engines": [
             {"name": engine.name, "title": _(engine.title), "summary": _(engine.summary),
              "default": engine.name == setting("engine").default,
              "available": not engine.missing(), "missing": list(engine.missing())}
-            for engine in shown]}, ensure_ascii=False, indent=2))
+            for engine in shown]})
         return Exit.OK
     width = max(len(engine.name) for engine in shown)
     for engine in shown:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import logging
 import os
 import signal
@@ -54,6 +55,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     No error that a person can cause shows a traceback; ``--debug`` puts it into the log.
     """
     words = list(sys.argv[1:] if argv is None else argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # as stderr does
     before = signal.signal(signal.SIGTERM, _interrupt)
     try:
         return _dispatch(words)

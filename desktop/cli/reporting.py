@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
@@ -80,6 +81,16 @@ class Lines:
 def reporter() -> Reporter:
     """What fits stderr."""
     return Bar(sys.stderr) if sys.stderr.isatty() else Lines(sys.stderr)
+
+
+def print_json(document: object) -> None:
+    """DOCUMENT as JSON on stdout, readable where its encoding allows that."""
+    text = json.dumps(document, ensure_ascii=False, indent=2)
+    try:
+        text.encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:  # file names need not be Unicode, terminals need not be UTF-8
+        text = json.dumps(document, indent=2)
+    print(text)
 
 
 def problem_line(path: str, page: int, problem: Problem) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import textwrap
 
+from desktop.cli.reporting import print_json
 from desktop.cli.status import Exit
 from desktop.i18n import _
 from desktop.settings import SETTINGS, Value
@@ -25,11 +25,11 @@ def run(args: argparse.Namespace) -> int:
     for problem in loaded.problems:
         print(f"verso: {problem.line()}", file=sys.stderr)
     if args.json:
-        print(json.dumps({"version": 1, "file": str(store.path), "settings": [
+        print_json({"version": 1, "file": str(store.path), "settings": [
             {"key": s.key, "flag": s.flag, "value": loaded.values[s.key], "default": s.default,
              "allowed": s.allowed(), "title": _(s.title), "help": _(s.help),
              "section": s.section.value, "applies": s.applies.value,
-             "engines": sorted(s.engines)} for s in SETTINGS]}, ensure_ascii=False, indent=2))
+             "engines": sorted(s.engines)} for s in SETTINGS]})
         return Exit.OK
     print(_("Kept in {path}; a flag of `verso convert` goes before it.").format(path=store.path))
     for s in SETTINGS:

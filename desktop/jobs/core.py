@@ -94,6 +94,7 @@ class Core:
             journal, self.outbox, self.documents, self.engine, self.figures, self.progress,
             lambda: self._rasterizer, self._helper, lambda: (self.values, self.fingerprint()),
             self.wake, self._save_failed))
+        self.documents.live = self.reading.views
         self._bitmaps = Bitmaps(journal, self.documents, self.reading, lambda: self.values)
         if not resume:
             journal.hold_all()
@@ -107,10 +108,9 @@ class Core:
         """Everything there is, then every change."""
         snapshot: list[SessionEvent] = []
         problems = list(self._problems.values())
-        live = {run.id: run.view() for run in self.reading.runs.values()}
         for row in self.journal.documents():
-            pages = tuple(live.get(page.id, page) for page in self.documents.page_views(row.id))
-            snapshot.append(DocumentAdded(self.documents.view(row), pages))
+            snapshot.append(DocumentAdded(self.documents.view(row),
+                                          self.documents.page_views(row.id)))
             problems += self.documents.problems(row)
         for run in self.reading.runs.values():
             if run.regions:

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import logging
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 
@@ -48,6 +48,8 @@ class Documents:
         self._counts: dict[int, Counts] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self.passwords: dict[int, str] = {}
+        self.live: Callable[[], Mapping[str, PageView]] = dict
+        """Pages in flight as they are now; the journal has them as waiting."""
         self._turn = asyncio.Semaphore(1)
         """One file is examined at a time: the first page of the first one is not kept waiting
         by the thousand that were dropped with it."""
@@ -200,8 +202,10 @@ class Documents:
             self._outbox.post(DocumentUpdated(self.view(row)))
 
     def page_views(self, document_id: int) -> tuple[PageView, ...]:
-        """Its selected pages as the journal has them."""
-        return tuple(row.view() for row in self._journal.pages(document_id))
+        """Its selected pages as they are now."""
+        live = self.live()
+        return tuple(live.get(row.key.id) or row.view()
+                     for row in self._journal.pages(document_id))
 
     def problems(self, row: DocumentRow) -> list[ProblemView]:
         """What the Problems list shows of a document and its pages."""

@@ -23,6 +23,7 @@ from desktop.jobs.events import (
     PageRegionsFound,
     PageState,
     PageUpdated,
+    PageView,
     ProblemAdded,
     ProblemRemoved,
     ProblemView,
@@ -85,6 +86,10 @@ class Reading:
     def streaming(self) -> int:
         """Pages the engine works on."""
         return sum(run.phase is Phase.STREAMING for run in self.runs.values())
+
+    def views(self) -> dict[str, PageView]:
+        """Page id → the page as it is now, of those in the window."""
+        return {run.id: run.view() for run in self.runs.values()}
 
     # --- forward
     def fill(self) -> None:

@@ -360,6 +360,19 @@ def test_page_ranges(play: Player, pdf: Pdf) -> None:
         p.add(pdf(9), page_range="1-x")
 
 
+def test_a_range_changed_while_pages_stream(play: Player, pdf: Pdf) -> None:
+    p = play({"capacity": 2, "pages": [SLOW]})
+    (document,) = p.add(pdf(6))
+    p.session.start()
+    p.heard.until_page("1-1", PageState.STREAMING)
+    p.heard.until_page("1-2", PageState.STREAMING)
+    p.session.set_page_range(document, "2-4").result(PATIENCE)
+    p.heard.until(lambda: PageCleared("1-1") in p.heard.events)
+    page = p.heard.page("1-2")
+    assert page is not None
+    assert (page.state, page.attempts) == (PageState.STREAMING, 1)  # it just went on
+
+
 def test_a_range_that_leaves_nothing_is_said(play: Player, pdf: Pdf) -> None:
     p = play()
     (document,) = p.add(pdf(3), page_range="5-")
