@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from dataclasses import dataclass, field, replace
 from typing import cast
@@ -59,7 +60,12 @@ class Bitmap:
     def write(self, path: bytes) -> None:
         """Write a binary PPM to PATH, whole or not at all; raises OSError."""
         part = path + b".part"
-        with open(part, "wb") as file:
-            file.write(b"P6\n%d %d\n255\n" % (self.width, self.height))
-            file.write(self.pixels)
-        os.replace(part, path)
+        try:
+            with open(part, "wb") as file:
+                file.write(b"P6\n%d %d\n255\n" % (self.width, self.height))
+                file.write(self.pixels)
+            os.replace(part, path)
+        except OSError:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(part)
+            raise

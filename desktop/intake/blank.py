@@ -22,9 +22,10 @@ _EVEN = 16
 """Range of brightness (0–255) within which a page is one tone."""
 _STROKE = 9
 """Pixels: what is thinner than this may be a stroke; shadows and dark edges are wider."""
-_CELL = 16
+_CELL = 8
+"""Pixels; strokes are counted in squares of two by two cells, which overlap."""
 _INK = 14
-"""Strokes' pixels in a cell from which it is more than a speck: half of a small digit."""
+"""Strokes' pixels in a square from which it is more than a speck: most of a small digit."""
 _FAINT, _STRONG = 20, 56
 """Contrasts (0–255) between which a stroke must stand out, by how rough the paper is."""
 _ROUGH = 3.0
@@ -64,11 +65,13 @@ def _written(grey: _Grey) -> bool:
 
 
 def stroke_cells(grey: _Grey) -> int:
-    """In how many cells (of about 4 mm) there are strokes darker than what is around them."""
+    """In how many squares (of about 4 mm) there are strokes darker than what is around them."""
     strokes = _closed(grey) - grey
     rough = int(np.percentile(strokes[::4, ::4], 90))
     ink = strokes > np.clip(_ROUGH * rough, _FAINT, _STRONG)
-    return int((_sums(ink) >= _INK).sum())
+    sums = np.pad(_sums(ink), ((0, 1), (0, 1)))
+    squares = sums[:-1, :-1] + sums[1:, :-1] + sums[:-1, 1:] + sums[1:, 1:]
+    return int((squares >= _INK).sum())
 
 
 def spread(grey: _Grey) -> int:

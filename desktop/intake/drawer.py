@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 _NOT_NEEDED = ("pymupdf.layout", "pymupdf4llm")
 """Extras that PyMuPDF loads where it finds them, ONNX models among them: four times the start
 and three times the memory of drawing alone."""
-_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.ENOENT})
+_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.ENOENT,
+                   errno.ENOTDIR, errno.EFBIG})
 
 
 def main(parent: int, memory_mb: int) -> None:

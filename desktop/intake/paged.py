@@ -111,7 +111,7 @@ class PagedFile:
 def _opened(path: bytes, kind: str, password: str | None) -> tuple[pymupdf.Document, bool]:
     pymupdf.TOOLS.reset_mupdf_warnings()
     try:
-        document = pymupdf.open(os.fsdecode(path), filetype=kind)
+        document = _document(path, kind)
         # Read once: reading it again after authenticate() makes pages blank.
         encrypted = bool(document.needs_pass)
         if encrypted:
@@ -123,6 +123,18 @@ def _opened(path: bytes, kind: str, password: str | None) -> tuple[pymupdf.Docum
         raise Unreadable(
             detail=f"{error}; {pymupdf.TOOLS.mupdf_warnings()}"[:2000]) from error
     return document, encrypted
+
+
+def _document(path: bytes, kind: str) -> pymupdf.Document:
+    try:
+        return pymupdf.open(path.decode("utf-8"), filetype=kind)
+    except UnicodeDecodeError:
+        # MuPDF takes names in UTF-8 only; this file has another one.
+        file = os.open(path, os.O_RDONLY)
+        try:
+            return pymupdf.open(f"/dev/fd/{file}", filetype=kind)
+        finally:
+            os.close(file)
 
 
 def _unlocks(document: pymupdf.Document, password: str) -> bool:

@@ -21,6 +21,7 @@ from desktop.intake.errors import (
     DrawingUnavailable,
     Failure,
     IntakeError,
+    NoSpace,
     OpenTooSlow,
     PageFailed,
     PageTooSlow,
@@ -192,7 +193,10 @@ class Rasterizer:
         name = uuid.uuid4().hex
         image = self._out_dir / f"{name}.ppm"
         words = self._out_dir / f"{name}.words"
-        self._out_dir.mkdir(parents=True, exist_ok=True)
+        try:
+            self._out_dir.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise NoSpace(detail=str(error)) from error
         try:
             reply = self._ask(process, wire.DrawPage(
                 os.fsencode(request.path), request.password, request.number, request.dpi,

@@ -50,10 +50,11 @@ def text_layer(page: pymupdf.Page, pictures: pymupdf.DisplayList, zoom: float,
     if not words:
         return None
     images = image_boxes(pictures)
-    if invisible < len(words) and _covered(page, images):
-        invisible = len(words)
+    hidden = invisible / len(words)
+    if hidden < 1.0:
+        hidden = max(hidden, _covered(page, images))
     return PageWords(words, fonts, [place(box) for box in _rules(pictures)],
-                     [place(box) for box in images], invisible / len(words))
+                     [place(box) for box in images], hidden)
 
 
 def has_visible_text(pictures: pymupdf.DisplayList) -> bool:
@@ -181,15 +182,16 @@ def _fewer_blocks(textpage: pymupdf.TextPage, limit: int) -> bool:
     return limit > 0
 
 
-def _covered(page: pymupdf.Page, images: list[Any]) -> bool:
-    """Whether a picture of the whole page is painted over the text, as some scanners do it."""
+def _covered(page: pymupdf.Page, images: list[Any]) -> float:
+    """The share of texts over which a picture of the whole page is painted, as some scanners
+    hide what they recognised."""
     area = page.rect.width * page.rect.height
     if not any((x2 - x1) * (y2 - y1) > 0.8 * area for x1, y1, x2, y2 in images):
-        return False
-    text = 0
-    for kind, box in reversed(page.get_bboxlog()):
-        if kind == "fill-text":
-            text += 1
+        return 0.0
+    texts = covered = 0
+    for kind, box in page.get_bboxlog():
+        if kind in ("fill-text", "stroke-text", "ignore-text"):
+            texts += 1
         elif kind == "fill-image" and (box[2] - box[0]) * (box[3] - box[1]) > 0.8 * area:
-            return text == 0
-    return False
+            covered = texts
+    return covered / texts if texts else 0.0
