@@ -20,6 +20,7 @@ from desktop.engines.embedded.model import (
     Line,
     area,
     inside,
+    laid,
     overlap,
     rows,
     shared,
@@ -136,7 +137,7 @@ def _claimed(lines: Sequence[Line], regions: list[Found], sheet: Sheet,
             continue
         within = [line for line in free if inside(line.box, region.box) > 0.6]
         if region.label == "equation":
-            if not within:
+            if not within or _worded(within):
                 continue
             blocks.append(Block("equation_image", region.box, within))
         elif _running_text(within, region.box, sheet):
@@ -146,6 +147,14 @@ def _claimed(lines: Sequence[Line], regions: list[Found], sheet: Sheet,
         taken = set(map(id, within))
         free = [line for line in free if id(line) not in taken]
     return blocks, free
+
+
+def _worded(lines: Sequence[Line]) -> bool:
+    """Whether LINES, if their text is known, are of words rather than of signs."""
+    words = [word.text for line in lines for word in line.words]
+    long = sum(len(word) for word in words if sum(map(str.isalpha, word)) > 2)
+    return any(line.leftwards for line in lines) or (
+        len(words) > 5 and long > 0.75 * sum(map(len, words)))
 
 
 def _running_text(lines: Sequence[Line], box: Box, sheet: Sheet) -> bool:
@@ -187,6 +196,7 @@ def _groups(lines: list[Line], regions: Sequence[Found]) -> list[list[Line]]:
     if not count:
         return []
     region_of = [_region(line, regions) for line in lines]
+    flat = [laid(line) for line in lines]
     parent = list(range(count))
 
     def root(i: int) -> int:
@@ -195,21 +205,21 @@ def _groups(lines: list[Line], regions: Sequence[Found]) -> list[list[Line]]:
             i = parent[i]
         return i
 
-    order = sorted(range(count), key=lambda i: lines[i].box[1])
+    order = sorted(range(count), key=lambda i: flat[i].box[1])
     for position, a in enumerate(order):
         below: int | None = None
         for b in order[position + 1:]:
-            if lines[b].box[1] - lines[a].box[3] > 1.6 * lines[a].size:
+            if flat[b].box[1] - flat[a].box[3] > 1.6 * flat[a].size:
                 break
             if lines[a].vertical != lines[b].vertical:
                 continue
-            if _beside(lines[a], lines[b]):
+            if _beside(flat[a], flat[b]):
                 if _same(region_of[a], region_of[b], regions):
                     parent[root(b)] = root(a)
-            elif below is None and _under(lines[a], lines[b]):
+            elif below is None and _under(flat[a], flat[b]):
                 below = b
                 if (_same(region_of[a], region_of[b], regions)
-                        and _alike(lines[a], lines[b])):
+                        and _alike(flat[a], flat[b])):
                     parent[root(b)] = root(a)
     groups: dict[int, list[Line]] = {}
     for i in range(count):

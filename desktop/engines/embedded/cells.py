@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html as escaping
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import median
 
@@ -57,6 +57,13 @@ def cells_of(block: Block) -> list[Cell]:
     for cell in cells:
         cell.heading = cell.row < headings
     return cells
+
+
+def mirrored(cells: Sequence[Cell]) -> list[Cell]:
+    """The cells of a table that is read from right to left."""
+    count = max((cell.column + cell.colspan for cell in cells), default=0)
+    turned = [replace(cell, column=count - cell.column - cell.colspan) for cell in cells]
+    return sorted(turned, key=lambda cell: (cell.row, cell.column))
 
 
 def html(cells: Sequence[Cell]) -> str:

@@ -43,6 +43,8 @@ class Line:
     confidence: float | None = None
     vertical: bool = False
     """Written from top to bottom, or turned by 90 degrees."""
+    leftwards: bool = False
+    """Written from right to left; its words are in the order in which they are read."""
 
     @property
     def text(self) -> str:
@@ -72,7 +74,11 @@ class Block:
 
 
 def rows(lines: Sequence[Line]) -> list[list[Line]]:
-    """LINES that share a baseline, from top to bottom, each row from left to right."""
+    """LINES that share a baseline, from top to bottom, each row in the order of reading."""
+    if lines and all(line.vertical for line in lines):
+        flat = [laid(line) for line in lines]
+        back = {id(stand_in): line for stand_in, line in zip(flat, lines, strict=True)}
+        return [[back[id(stand_in)] for stand_in in row] for row in rows(flat)]
     found: list[list[Line]] = []
     for line in sorted(lines, key=lambda item: item.box[1] + item.box[3]):
         middle = (line.box[1] + line.box[3]) / 2
@@ -85,8 +91,21 @@ def rows(lines: Sequence[Line]) -> list[list[Line]]:
         else:
             found.append([line])
     for row in found:
-        row.sort(key=lambda item: item.box[0])
+        if sum(line.leftwards for line in row) * 2 > len(row):
+            row.sort(key=lambda item: -item.box[2])
+        else:
+            row.sort(key=lambda item: item.box[0])
     return found
+
+
+def laid(line: Line) -> Line:
+    """LINE or, in place of a vertical one, what stands where it would if the page were laid on
+    its side so that columns from right to left are rows from top to bottom."""
+    if not line.vertical:
+        return line
+    x1, y1, x2, y2 = line.box
+    return Line((y1, -x2, y2, -x1), line.size, line.words, style=line.style,
+                confidence=line.confidence)
 
 
 def union(boxes: list[Box]) -> Box:

@@ -20,7 +20,8 @@ def joined(pieces: Iterable[str]) -> str:
     text = ""
     for piece in pieces:
         text = _continued(text, piece.strip())
-    return text
+    broken = text.endswith("\u00ad")
+    return text.replace("\u00ad", "") + ("-" if broken else "")
 
 
 def _continued(before: str, after: str) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterable
 from difflib import SequenceMatcher
 from itertools import groupby
 
+from desktop.engines.embedded import scripts
 from desktop.engines.embedded.model import Box, Line, Pixels, Word, union
 from desktop.engines.embedded.recognize import Recognizer, slice_of
 from desktop.intake import words as intake
@@ -21,21 +23,37 @@ _COLUMN_GAP = 1.5
 
 def lines_of(page: intake.PageWords) -> list[Line]:
     """The words of PAGE as lines, cut where a gap is wider than one between words."""
+    groups = [[word for word in group if word.text.strip()]
+              for _, group in groupby(page.words, key=lambda word: word.line)]
+    hidden = _hides_hyphens(page.words)
     lines: list[Line] = []
-    for _, group in groupby(page.words, key=lambda word: word.line):
-        members = [word for word in group if word.text.strip()]
-        if not members:
+    for members in scripts.stacked([group for group in groups if group]):
+        vertical = _vertical(members, union([word.box for word in members]))
+        if vertical:
+            lines.append(_line(members, hidden, vertical=True))
             continue
-        box = union([word.box for word in members])
-        vertical = _vertical(members, box)
+        leftwards = scripts.leftwards("".join(word.text for word in members))
+        if leftwards:
+            members = scripts.leftward_line(members)
         piece: list[intake.Word] = []
         for word in members:
-            if piece and not vertical and _apart(piece[-1], word):
-                lines.append(_line(piece, False))
+            if piece and (_apart(word, piece[-1]) if leftwards else _apart(piece[-1], word)):
+                lines.append(_line(piece, hidden, leftwards=leftwards))
                 piece = []
             piece.append(word)
-        lines.append(_line(piece, vertical))
+        lines.append(_line(piece, hidden, leftwards=leftwards))
     return lines
+
+
+def _hides_hyphens(words: list[intake.Word]) -> bool:
+    """Whether the soft hyphens inside words are not seen on the page.
+
+    Programs that hyphenate leave one at every place where a word might have been broken; old
+    fonts have the visible hyphen under the same code.
+    """
+    inside = sum("\u00ad" in word.text[1:-1] for word in words)
+    return inside > 0 and (inside > 0.05 * len(words) or any(
+        "-" in word.text or "\u2010" in word.text for word in words))
 
 
 def _vertical(members: list[intake.Word], box: Box) -> bool:
@@ -49,7 +67,8 @@ def _apart(left: intake.Word, right: intake.Word) -> bool:
     return gap > _COLUMN_GAP * size or gap < -2 * size
 
 
-def _line(members: list[intake.Word], vertical: bool) -> Line:
+def _line(members: list[intake.Word], hidden: bool, *, vertical: bool = False,
+          leftwards: bool = False) -> Line:
     weights = [len(word.text) for word in members]
     total = sum(weights)
     size = sum(word.size * weight for word, weight in zip(members, weights, strict=True)) / total
@@ -58,18 +77,30 @@ def _line(members: list[intake.Word], vertical: bool) -> Line:
         share = sum(w for word, w in zip(members, weights, strict=True) if word.style & bit)
         if share > 0.6 * total:
             style |= bit
-    words = [Word(clean(word.text), word.box, word.style) for word in members]
-    return Line(union([word.box for word in members]), size, words, style=style,
-                vertical=vertical)
+    words = [Word(clean(word.text, hidden), word.box, word.style) for word in members]
+    box = union([word.box for word in members])
+    if vertical and all(len(word.text) == 1 for word in words):
+        words = [Word("".join(word.text for word in words), box, style)]
+    return Line(box, size, words, style=style, vertical=vertical, leftwards=leftwards)
 
 
 _LIGATURES = {ord(c): unicodedata.normalize("NFKC", c) for c in "ﬀﬁﬂﬃﬄﬅﬆ"}
-_LIGATURES.update({0xAD: "-", 0xA0: " ", 0x200B: None, 0xFEFF: None})  # type: ignore[dict-item]
+_LIGATURES.update({0xA0: " ", 0x200B: None, 0xFEFF: None})  # type: ignore[dict-item]
+_BROKEN = re.compile(r"(?<=\w)[-\u2010]?\u00ad[-\u2010]?$")
+"""The hyphen at which a word was broken: a soft one, that which is seen, or both."""
 
 
-def clean(text: str) -> str:
-    """TEXT with ligatures spelled out and invisible characters removed."""
+def clean(text: str, hidden: bool = True) -> str:
+    """TEXT with ligatures spelled out and invisible characters removed.
+
+    A soft hyphen stays at the end, where a word is broken; within a word it is dropped if
+    HIDDEN, else it is a hyphen.
+    """
     text = unicodedata.normalize("NFC", text.translate(_LIGATURES))
+    if "\u00ad" in text:
+        broken = _BROKEN.search(text)
+        text = text[:broken.start()] if broken else text
+        text = text.replace("\u00ad", "" if hidden else "-") + ("\u00ad" if broken else "")
     return text.replace("‘‘", "“").replace("’’", "”").replace("``", "“")
 
 

@@ -29,7 +29,10 @@ def markdown(block: Block) -> str:
     if block.label == "image":
         return ""
     if block.label == "table":
-        return cells.html(cells.cells_of(block))
+        found = cells.cells_of(block)
+        if 2 * sum(line.leftwards for line in block.lines) > len(block.lines):
+            found = cells.mirrored(found)
+        return cells.html(found)
     if block.label in ("title", "sub_title"):
         return "#" * max(1, block.level or 2) + " " + paragraph(block.lines)
     if block.label == "list":
