@@ -15,6 +15,7 @@ from desktop.export import ExportOptions, export
 from desktop.i18n import _, ngettext
 from desktop.intake.errors import NoDocuments, WrongPassword
 from desktop.intake.walk import OUTPUT_MARK
+from desktop.jobs.errors import JournalWriteFailed
 from desktop.jobs.events import (
     DocumentAdded,
     DocumentState,
@@ -30,6 +31,9 @@ from desktop.jobs.events import (
 from desktop.jobs.session import Session
 
 _HEARD = (DocumentAdded, DocumentUpdated, EngineUpdated, ProblemAdded, ProgressUpdated)
+
+IDLE_SECONDS = 5.0
+"""Without any news after which it is checked that something is still going on."""
 
 
 @dataclass
@@ -100,7 +104,14 @@ class Conversion:
         """Handle events until every document is done or the engine has failed."""
         while not all(document_id in self._items and self._items[document_id].done
                       for document_id in self._order):
-            event = self._events.get()
+            try:
+                event = self._events.get(timeout=IDLE_SECONDS)
+            except queue.Empty:
+                if self._session.wait(0) and self._events.empty():
+                    # Nothing moves any more: better a clear end than waiting for ever.
+                    self._abandon(VersoError(detail="the session came to rest").problem())
+                    return
+                continue
             match event:
                 case DocumentAdded(view) | DocumentUpdated(view):
                     self._document(view)
@@ -145,8 +156,9 @@ class Conversion:
     def _problem(self, view: ProblemView) -> None:
         if view.page and view.document_id in self._items:
             self._page_problem(self._items[view.document_id], view.page, view.problem)
-        elif not view.document_id and view.key == "journal":
-            self._failed = True
+        elif view.problem.code == JournalWriteFailed.code:
+            self._abandon(view.problem)
+        elif view.key == "journal":
             self._report.say(one_line(f"verso: {view.problem.line()}"))
 
     def _unlock(self, item: _Item, problem: Problem) -> None:
@@ -169,6 +181,17 @@ class Conversion:
         self._say_problem(item.view.path, 0, problem)
         if item.view.finished:
             self._write(item)
+
+    def _abandon(self, problem: Problem) -> None:
+        """Nothing more can be read."""
+        self._failed = True
+        self._report.say(one_line(f"verso: {problem.line()}"))
+        self._write_rest()
+        for document_id in self._order:
+            item = self._items.get(document_id)
+            if item is not None and not item.done:
+                item.done = True
+                item.problems.append((0, problem))
 
     # --- writing
     def _write(self, item: _Item) -> None:

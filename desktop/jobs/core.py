@@ -156,6 +156,9 @@ class Core:
     def start(self) -> None:
         """See Session.start."""
         self.engine.forget_failure()
+        journal = self._problems.get("journal")
+        if journal is not None and journal.problem.code == JournalWriteFailed.code:
+            self._settle_problem("journal")
         self._set_run(RunState.RUNNING)
 
     async def pause(self) -> None:
@@ -273,8 +276,7 @@ class Core:
             self._report("engine", ProblemView("engine", view.problem))
             self._later(self.reading.take_back(self.reading.runs.values()))
         elif view.state in (EngineState.READY, EngineState.OFF) and "engine" in self._problems:
-            del self._problems["engine"]
-            self.outbox.post(ProblemRemoved("engine"))
+            self._settle_problem("engine")
         self.wake()
 
     def engine_log(self, line: LogLine) -> None:
@@ -365,6 +367,10 @@ class Core:
     def _report(self, key: str, view: ProblemView) -> None:
         self._problems[key] = view
         self.outbox.post(ProblemAdded(view))
+
+    def _settle_problem(self, key: str) -> None:
+        del self._problems[key]
+        self.outbox.post(ProblemRemoved(key))
 
     def _save_failed(self, error: sqlite3.Error) -> None:
         problem = JournalWriteFailed(path=self.journal.path.parent, detail=str(error)).problem()

@@ -115,6 +115,7 @@ class Documents:
                 self._take_up(row, page_range, redo)
             if row.id not in ids:
                 ids.append(row.id)
+            await asyncio.sleep(0)  # thousands of files must not hold up what is being read
         self._changed()
         return ids
 
@@ -308,7 +309,7 @@ class Documents:
         if password is not None:
             self.passwords[row.id] = password
         self._journal.update_document(
-            row.id, state=DocumentState.OPEN, problem=None, pages=info.pages,
+            row.id, state=DocumentState.OPEN, pages=info.pages,
             sha256=info.sha256, size=status[0], mtime_ns=status[1],
             locked=password is not None)
         self._clear_problem(row.id)

@@ -321,3 +321,25 @@ def test_the_built_in_engine(verso: Verso, sample_pdf: Path, tmp_path: Path) -> 
     assert made["engine"]["name"] == "embedded"
     assert [page["status"] for page in made["pages"]] == ["complete"]
     assert len((out / "sample" / "sample.md").read_text()) > 200
+
+
+def test_a_disk_that_fills_up_is_one_line_and_the_call_ends(
+        verso: Verso, script: Script, pdf: Pdf, tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    from desktop.jobs import journal
+
+    def small(path: Path) -> sqlite3.Connection:
+        db = whole(path)
+        db.execute("PRAGMA max_page_count = 60")
+        return db
+
+    whole = journal._open
+    monkeypatch.setattr(journal, "_open", small)
+    long = {"text": SHORT["text"] + "word " * 20_000, "rate": 0, "delta": 5000}
+    call = ("convert", pdf(6), "-o", tmp_path / "out", *SCRIPTED, script(long, capacity=1))
+    ran = verso(*call)
+    assert ran.status == 1
+    assert len(ran.complaints) == 1
+    assert "could not be saved" in ran.complaints[0]
+    monkeypatch.setattr(journal, "_open", whole)
+    assert verso(*call).status == 0

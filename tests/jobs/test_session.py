@@ -124,31 +124,36 @@ def test_a_closed_session_says_so(play: Player, pdf: Pdf) -> None:
     p.session.start()  # nothing to answer, nothing to do
 
 
-@pytest.mark.parametrize(("finish", "state", "code"), [
-    ("length", PageState.LENGTH, "page.length"), ("loop", PageState.LOOP, "page.loop"),
-    ("empty", PageState.EMPTY, "page.empty"), ("blank", PageState.BLANK, None)])
-def test_how_a_page_ends(play: Player, pdf: Pdf, finish: str, state: PageState,
-                         code: str | None) -> None:
-    p = play({"pages": [{**SHORT, "finish": finish}]})
-    p.add(pdf(1))
-    p.finish()
-    result = p.session.page_result("1-1").result(PATIENCE)
-    assert result.view.state is state
-    assert result.raw == SHORT["text"]  # text so far is kept
-    assert (result.view.problem.code if result.view.problem else None) == code
-    told = [event.problem for event in p.heard.of(ProblemAdded)]
-    assert [(view.problem.code, view.page, view.page_id, view.document) for view in told] == (
-        [(code, 1, "1-1", "made.pdf")] if code else [])
+PICTURE = "<|ref|>image<|/ref|><|det|>[[{box}]]<|/det|>\n"
+ENDINGS: list[tuple[dict[str, Any], PageState, str | None]] = [
+    ({**SHORT, "finish": "length"}, PageState.LENGTH, "page.length"),
+    ({**SHORT, "finish": "loop"}, PageState.LOOP, "page.loop"),
+    ({**SHORT, "finish": "empty"}, PageState.EMPTY, "page.empty"),
+    ({**SHORT, "finish": "blank"}, PageState.BLANK, None),
+    # A picture and no text is a page all the same, unless it is just the whole page.
+    ({"text": PICTURE.format(box="100, 100, 500, 400")}, PageState.COMPLETE, None),
+    ({"text": PICTURE.format(box="0, 0, 999, 999")}, PageState.EMPTY, "page.empty"),
+]
 
 
-@pytest.mark.parametrize(("box", "state"), [
-    ("100, 100, 500, 400", PageState.COMPLETE), ("0, 0, 999, 999", PageState.EMPTY)])
-def test_a_page_with_a_picture_and_no_text(play: Player, pdf: Pdf, box: str,
-                                           state: PageState) -> None:
-    p = play({"pages": [{"text": f"<|ref|>image<|/ref|><|det|>[[{box}]]<|/det|>\n"}]})
-    p.add(pdf(1))
+def test_how_pages_end(play: Player, pdf: Pdf) -> None:
+    p = play({"pages": [{**entry, "match": f"*-{number}"}
+                        for number, (entry, _, _) in enumerate(ENDINGS, 1)]})
+    p.add(pdf(len(ENDINGS)))
     p.finish()
-    assert p.session.page_result("1-1").result(PATIENCE).view.state is state
+    expected = {}
+    for number, (entry, state, code) in enumerate(ENDINGS, 1):
+        result = p.session.page_result(f"1-{number}").result(PATIENCE)
+        assert result.view.state is state, entry
+        assert result.raw == entry["text"]  # text so far is kept
+        assert (result.view.problem.code if result.view.problem else None) == code, entry
+        if code is not None:
+            expected[f"1-{number}"] = (code, number, "made.pdf")
+    assert {view.page_id: (view.problem.code, view.page, view.document) for view in
+            (event.problem for event in p.heard.of(ProblemAdded))} == expected
+    document = p.heard.document(1)
+    assert document is not None
+    assert (document.finished, document.suspicious) == (len(ENDINGS), len(expected))
 
 
 def test_a_page_that_fails_fails_alone_and_can_be_retried(
