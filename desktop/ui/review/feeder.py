@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from desktop.document.model import Block
+from desktop.ui.review.background import Background, forget
 from desktop.ui.review.rendering import RenderedBlock
 
 INTERVAL = 0.05
 """Seconds between two batches, at least."""
 
-_threads = ThreadPoolExecutor(1, "verso-html")
+_background = Background("verso-html")
 
 Convert = Callable[[Block], str]
 
@@ -28,18 +28,16 @@ class Feeder(QObject):
 
     batch = Signal(object)
     """A list of :class:`RenderedBlock`; answer with :meth:`done` when it shows."""
-    _converted = Signal(int, object, float)
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._dirty: dict[str, Block] = {}
-        self._generation = 0
+        self._number = 0
         self._busy = False
         self._began = 0.0
         self._pause = INTERVAL
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self._send)
-        self._converted.connect(self._hand_on)
 
     def put(self, blocks: Iterable[Block], convert: Convert) -> None:
         """These blocks are new or differ."""
@@ -49,7 +47,7 @@ class Feeder(QObject):
 
     def clear(self) -> None:
         """Another page: forget what has not been shown yet."""
-        self._generation += 1
+        forget(self._number)
         self._dirty.clear()
         self._busy = False
         self._timer.stop()
@@ -81,20 +79,17 @@ class Feeder(QObject):
         self._dirty.clear()
         self._busy = True
         self._began = time.monotonic()
-        _threads.submit(self._work, self._generation, blocks, self._convert)
+        convert = self._convert
+        self._number = _background.run(
+            self, lambda: _convert_all(blocks, convert), self._hand_on)
 
-    def _work(self, generation: int, blocks: Sequence[Block], convert: Convert) -> None:
-        """On the thread."""
-        if generation != self._generation:
-            return
-        made = [RenderedBlock(block.id, block.index, block.label, convert(block))
-                for block in blocks]
-        try:
-            self._converted.emit(generation, made, time.monotonic())
-        except RuntimeError:
-            # The window was closed meanwhile and Qt has deleted this object.
-            return
-
-    def _hand_on(self, generation: int, made: object, _when: float) -> None:
-        if generation == self._generation:
+    def _hand_on(self, made: list[RenderedBlock] | None) -> None:
+        if made is None:
+            self.done()
+        else:
             self.batch.emit(made)
+
+
+def _convert_all(blocks: Sequence[Block], convert: Convert) -> list[RenderedBlock]:
+    return [RenderedBlock(block.id, block.index, block.label, convert(block))
+            for block in blocks]

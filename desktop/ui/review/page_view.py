@@ -10,7 +10,8 @@ from PySide6.QtWidgets import QMenu, QToolButton, QVBoxLayout, QWidget
 
 from desktop.i18n import _
 from desktop.ui.labels import colour_of, title_of
-from desktop.ui.review.canvas import FIT_PAGE, FIT_WIDTH, PageCanvas
+from desktop.ui.review.canvas import PageCanvas
+from desktop.ui.review.paper import FIT_PAGE, FIT_WIDTH
 from desktop.ui.review.strip import Strip
 from desktop.ui.review.swatch import swatch
 from desktop.ui.review.title import TitleTab

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 
 from desktop.document.model import Block
 from desktop.i18n import _
-from desktop.ui.review.clipboard import block_data, has_table
+from desktop.ui.review.clipboard import block_data, fill_copy_menu
 from desktop.ui.review.content import PageContent, html_of, markdown_of
 from desktop.ui.review.crops import CropSource
 from desktop.ui.review.fallback import TextRendering
@@ -383,21 +383,11 @@ class ResultView(QWidget):
         menu.popup(spot)
 
     def _fill_menu(self, menu: QMenu, block_id: str, selected: bool) -> None:
-        menu.clear()
         rendering = self.rendering
-        if selected and rendering is not None:
-            menu.addAction(_("Copy selection"), rendering.copy_selection)
-        block = self._content.blocks.get(block_id) if self._content is not None else None
-        page = menu.addAction(_("Copy page"), self.copy_page)
-        page.setEnabled(bool(self._content and self._content.blocks))
-        if block is not None:
-            name = _("Copy table {number}") if has_table(block) else _(
-                "Copy block {number}")
-            menu.addAction(name.format(number=block.index + 1),
-                           lambda: self.copy_block(block.id))
-        else:
-            nothing = menu.addAction(_("Copy block (choose one first)"))
-            nothing.setEnabled(False)
+        selection = rendering.copy_selection if selected and rendering is not None else None
+        blocks = self._content.blocks if self._content is not None else {}
+        fill_copy_menu(menu, blocks, block_id, selection=selection, page=self.copy_page,
+                       block=self.copy_block)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

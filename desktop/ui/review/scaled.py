@@ -8,12 +8,13 @@ with Pillow: PySide holds Python's lock while Qt scales, so that the window woul
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from PIL import Image
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QImage
+
+from desktop.ui.review.background import Background, forget
 
 _REST_MS = 70
 _LARGEST_EXACT = 16_000_000
@@ -23,7 +24,7 @@ _SMALLEST_LEVEL = 500
 _TURNS = {90: Image.Transpose.ROTATE_270, 180: Image.Transpose.ROTATE_180,
           270: Image.Transpose.ROTATE_90}
 
-_threads = ThreadPoolExecutor(1, "verso-scaling")
+_background = Background("verso-scaling")
 
 
 class Exact(NamedTuple):
@@ -34,30 +35,61 @@ class Exact(NamedTuple):
     rotation: int
 
 
+class _Copies:
+    """What the thread works with: plain values."""
+
+    def __init__(self, image: QImage) -> None:
+        self.image = image
+        self.halved: list[Image.Image] = []
+        self.wanted: Exact | None = None
+        self.closed = False
+
+    def halve(self) -> list[QImage]:
+        """All halved copies, for Qt; kept for Pillow."""
+        level, made = to_pillow(self.image), []
+        while max(level.size) > 2 * _SMALLEST_LEVEL and not self.closed:
+            level = level.reduce(2)
+            self.halved = [*self.halved, level]
+            made.append(to_qimage(level))
+        return made
+
+    def scale(self, wanted: Exact) -> QImage | None:
+        """The copy of exactly this size; None when it is not wanted any more."""
+        if self.closed or wanted != self.wanted:
+            return None
+        size = (wanted.width, wanted.height)
+        if wanted.rotation % 180:
+            size = (size[1], size[0])
+        enough = [level for level in self.halved
+                  if level.width >= size[0] and level.height >= size[1]]
+        source = enough[-1] if enough else to_pillow(self.image)
+        exact = source.resize(size, Image.Resampling.LANCZOS)
+        if wanted.rotation:
+            exact = exact.transpose(_TURNS[wanted.rotation])
+        return to_qimage(exact)
+
+
 class ScaledImage(QObject):
     """One bitmap and its scaled copies. Lives on the UI thread, works on another."""
 
     changed = Signal()
     """A better copy is there: draw again."""
-    _made = Signal(object, object, object)
 
     def __init__(self, image: QImage, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.image = image
+        self._copies = _Copies(image)
         self._levels: list[QImage] = []
-        self._sources: list[Image.Image] = []
         self._exact: tuple[Exact, QImage] | None = None
-        self._wanted: Exact | None = None
-        self._closed = False
         self._rest = QTimer(self, singleShot=True, interval=_REST_MS)
-        self._rest.timeout.connect(self._start_exact)
-        self._made.connect(self._take)
-        if not image.isNull():
-            _threads.submit(self._work, None)
+        self._rest.timeout.connect(self._scale)
+        self._numbers = [_background.run(self, self._copies.halve, self._take_levels)]
 
     def close(self) -> None:
         """The bitmap is not shown any more: finish nothing."""
-        self._closed = True
+        self._copies.closed = True
+        for number in self._numbers:
+            forget(number)
         self._rest.stop()
         self.deleteLater()
 
@@ -77,56 +109,25 @@ class ScaledImage(QObject):
         source = self.image.width() * self.image.height()
         enlarged = wanted.width * wanted.height >= source and not wanted.rotation
         if not enlarged and wanted.width * wanted.height <= _LARGEST_EXACT \
-                and wanted != self._wanted:
-            self._wanted = wanted
+                and wanted != self._copies.wanted:
+            self._copies.wanted = wanted
             self._rest.start()
         return None
 
-    def _start_exact(self) -> None:
-        if self._wanted is not None and not self.image.isNull():
-            _threads.submit(self._work, self._wanted)
+    def _scale(self) -> None:
+        copies, wanted = self._copies, self._copies.wanted
+        assert wanted is not None
+        self._numbers = [*self._numbers[-4:], _background.run(
+            self, lambda: copies.scale(wanted), lambda image: self._take_exact(wanted, image))]
 
-    def _work(self, wanted: Exact | None) -> None:
-        """On the thread. QImage is shared copy-on-write and only read here."""
-        if self._closed or (wanted is not None and wanted != self._wanted):
-            return
-        made: object
-        if wanted is None:
-            level, levels = to_pillow(self.image), []
-            while max(level.size) > 2 * _SMALLEST_LEVEL:
-                if self._closed:
-                    return
-                level = level.reduce(2)
-                self._sources = [*self._sources, level]
-                levels.append(to_qimage(level))
-            made = levels
-        else:
-            size = (wanted.width, wanted.height)
-            if wanted.rotation % 180:
-                size = (size[1], size[0])
-            enough = [source for source in self._sources
-                      if source.width >= size[0] and source.height >= size[1]]
-            source = enough[-1] if enough else to_pillow(self.image)
-            exact = source.resize(size, Image.Resampling.LANCZOS)
-            if wanted.rotation:
-                exact = exact.transpose(_TURNS[wanted.rotation])
-            made = to_qimage(exact)
-        try:
-            self._made.emit(self, wanted, made)
-        except RuntimeError:
-            # The page was changed meanwhile and Qt has deleted this object.
-            return
-
-    def _take(self, _self: object, wanted: Exact | None, made: object) -> None:
-        if self._closed:
-            return
-        if wanted is None:
-            assert isinstance(made, list)
-            self._levels = made
-        else:
-            assert isinstance(made, QImage)
-            self._exact = (wanted, made)
+    def _take_levels(self, levels: list[QImage] | None) -> None:
+        self._levels = levels or []
         self.changed.emit()
+
+    def _take_exact(self, wanted: Exact, image: QImage | None) -> None:
+        if image is not None:
+            self._exact = (wanted, image)
+            self.changed.emit()
 
 
 def to_pillow(image: QImage) -> Image.Image:

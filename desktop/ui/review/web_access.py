@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import PurePosixPath
 
-from PySide6.QtCore import QBuffer, QByteArray, QFile, QIODevice, QObject, Signal
+from PySide6.QtCore import QBuffer, QByteArray, QFile, QIODevice, QObject
 from PySide6.QtWebEngineCore import (
     QWebEngineProfile,
     QWebEngineScript,
@@ -24,6 +23,7 @@ from PySide6.QtWebEngineCore import (
 )
 
 from desktop import paths
+from desktop.ui.review.background import Background
 from desktop.ui.review.crops import SCHEME, CropSource, crop_bytes
 
 log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ WORLD = QWebEngineScript.ScriptWorldId.ApplicationWorld
 
 _TYPES = {".html": b"text/html", ".css": b"text/css", ".woff2": b"font/woff2",
           ".woff": b"font/woff", ".ttf": b"font/ttf"}
-_threads = ThreadPoolExecutor(1, "verso-crops")
+_background = Background("verso-crops")
 
 
 def register_scheme() -> None:
@@ -70,14 +70,10 @@ class OnlyOurScheme(QWebEngineUrlRequestInterceptor):
 class PageFiles(QWebEngineUrlSchemeHandler):
     """Serves the scheme. Crops are cut or read on a thread of their own."""
 
-    _ready = Signal(object, object)
-
     def __init__(self, crops: Callable[[str], CropSource | None],
                  parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._crops = crops
-        self._jobs: set[QWebEngineUrlRequestJob] = set()
-        self._ready.connect(self._reply_crop)
 
     def requestStarted(self, job: QWebEngineUrlRequestJob) -> None:
         parts = PurePosixPath(job.requestUrl().path().lstrip("/")).parts
@@ -86,9 +82,8 @@ class PageFiles(QWebEngineUrlSchemeHandler):
             if source is None:
                 job.fail(QWebEngineUrlRequestJob.Error.UrlNotFound)
                 return
-            self._jobs.add(job)
-            job.destroyed.connect(lambda: self._jobs.discard(job))
-            _threads.submit(self._cut, job, source)
+            _background.run(job, lambda: crop_bytes(source),
+                            lambda data: self._reply_crop(job, data))
             return
         self._reply_file(job, parts)
 
@@ -105,18 +100,8 @@ class PageFiles(QWebEngineUrlSchemeHandler):
             return
         _reply(job, kind, path.read_bytes())
 
-    def _cut(self, job: QWebEngineUrlRequestJob, source: CropSource) -> None:
-        data = crop_bytes(source)
-        try:
-            self._ready.emit(job, data)
-        except RuntimeError:
-            # The view was closed meanwhile and Qt has deleted this object.
-            return
-
-    def _reply_crop(self, job: QWebEngineUrlRequestJob, data: bytes | None) -> None:
-        if job not in self._jobs:
-            return
-        self._jobs.discard(job)
+    @staticmethod
+    def _reply_crop(job: QWebEngineUrlRequestJob, data: bytes | None) -> None:
         if data is None:
             job.fail(QWebEngineUrlRequestJob.Error.UrlNotFound)
         else:

@@ -344,6 +344,21 @@ def test_copying_text_and_the_page(pane: ReviewPane) -> None:
     assert QGuiApplication.clipboard().text() == "# Heading\n\nSome *text*.\n"
 
 
+def test_the_copy_menu_offers_what_there_is(plain_pane: ReviewPane) -> None:
+    pane = plain_pane
+    menu = pane.result._copy.menu()
+    menu.aboutToShow.emit()
+    assert [(a.text(), a.isEnabled()) for a in menu.actions()] == [
+        ("Copy page", False), ("Copy block (choose one first)", False)]
+    fill(pane, uneven())
+    pane.choose("b2")
+    menu.aboutToShow.emit()
+    assert [(a.text(), a.isEnabled()) for a in menu.actions()] == [
+        ("Copy page", True), ("Copy table 2", True)]
+    menu.actions()[1].trigger()
+    assert QGuiApplication.clipboard().mimeData().hasFormat(TSV)
+
+
 # --- searching
 def test_searching_counts_and_goes_round(pane: ReviewPane) -> None:
     fill(pane, [Block(0, "text", (), "one needle"), Block(1, "text", (), "Needle, needle")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, Qt, QUrl
@@ -12,12 +13,22 @@ from PySide6.QtWebEngineCore import QWebEnginePage
 from PySide6.QtWidgets import QApplication
 
 from desktop.document.model import Block
+from desktop.document.parser import parse
 from desktop.ui.review.fallback import TextRendering
 from desktop.ui.review.pane import ReviewPane
 from desktop.ui.review.rendering import RenderedBlock
 from desktop.ui.review.web import WebRendering
 from desktop.ui.theme import DARK, LIGHT
-from tests.ui.review.helpers import bitmap, fill, pause, script, settle, uneven, wait_for
+from tests.ui.review.helpers import (
+    bitmap,
+    fill,
+    fresh,
+    pause,
+    script,
+    settle,
+    uneven,
+    wait_for,
+)
 
 
 def web(pane: ReviewPane) -> WebRendering:
@@ -222,6 +233,17 @@ def test_the_theme_colours_the_page(web_pane: ReviewPane) -> None:
         red, green, blue = (int(theme.surface[i:i + 2], 16) for i in (1, 3, 5))
         wait_for(lambda: script(web_pane, "getComputedStyle(document.body).backgroundColor")
                  == f"rgb({red}, {green}, {blue})")  # noqa: B023
+
+
+def test_recorded_pages_show_whole(web_pane: ReviewPane, recordings: Path) -> None:
+    """Real model output, odd as it is: every block has its element, none breaks the script."""
+    for path in sorted(recordings.glob("*.txt"))[::3]:
+        blocks = parse(path.read_text(encoding="utf-8"))
+        fresh(web_pane)
+        fill(web_pane, list(blocks))
+        shown = script(web_pane, "[...document.querySelectorAll('.block')].map("
+                                 "e => e.dataset.id).join()")
+        assert shown == ",".join(block.id for block in blocks), path.name
 
 
 def test_a_large_page_shows_whole(web_pane: ReviewPane) -> None:
