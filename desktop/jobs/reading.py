@@ -34,7 +34,7 @@ from desktop.jobs.outbox import Outbox
 from desktop.jobs.pages import MAX_RAW, PageRun, Phase
 from desktop.jobs.progress import Progress
 from desktop.jobs.records import DocumentRow, Outcome, PageKey
-from desktop.jobs.scheduler import given_up, to_begin, to_submit, window_size
+from desktop.jobs.scheduler import given_up, to_begin, to_put_back, to_submit, window_size
 from desktop.protocol.messages import (
     BlockConfidence,
     PageFinished,
@@ -96,6 +96,10 @@ class Reading:
         """Take pages into the window and hand over what is drawn."""
         # The very first page has the drawing process that is warm to itself: a person waits.
         window = window_size(self._t.engine.capacity) if self._drawn else 1
+        unbegun = [key for key, run in self.runs.items() if run.phase < Phase.STREAMING]
+        victim = to_put_back(self._t.journal, self.runs.keys(), unbegun, window, self.looked_at)
+        if victim is not None and (task := self.runs[victim].task) is not None:
+            task.cancel()
         taken = self.runs.keys() | self._barred
         for key in to_begin(self._t.journal, taken, window + len(self._barred), self.looked_at):
             self._begin(key)

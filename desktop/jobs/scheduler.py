@@ -62,16 +62,26 @@ def to_begin(queue: Queue, active: Collection[PageKey], window: int,
              looked_at: PageKey | None = None) -> list[PageKey]:
     """The pages to take into the window now, most urgent first.
 
-    ACTIVE are those in it. The page LOOKED_AT goes first, then queue order; it enters even when
-    the window is full, because a person waits for it.
+    ACTIVE are those in it. The page LOOKED_AT goes first, then queue order; it is the one page
+    that may enter a window that is just full, because a person waits for it.
     """
     chosen = []
-    if looked_at is not None and looked_at not in active and queue.is_waiting(looked_at):
+    if (looked_at is not None and looked_at not in active and len(active) <= window
+            and queue.is_waiting(looked_at)):
         chosen.append(looked_at)
     room = window - len(active) - len(chosen)
     if room > 0:
         chosen += queue.next_waiting([*active, *chosen], room)
     return chosen
+
+
+def to_put_back(queue: Queue, active: Collection[PageKey], unbegun: Collection[PageKey],
+                window: int, looked_at: PageKey | None = None) -> PageKey | None:
+    """The page of those UNBEGUN by the engine that makes room for the page LOOKED_AT; None when
+    none has to. Somebody who leafs through a document must not fill the window."""
+    if looked_at is None or looked_at in active or len(active) <= window or not unbegun:
+        return None
+    return max(unbegun) if queue.is_waiting(looked_at) else None
 
 
 def to_submit(drawn: Sequence[Candidate], submitted: Sequence[Candidate],

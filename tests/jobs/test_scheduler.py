@@ -15,6 +15,7 @@ from desktop.jobs.scheduler import (
     Candidate,
     given_up,
     to_begin,
+    to_put_back,
     to_submit,
     window_size,
 )
@@ -53,6 +54,18 @@ def test_the_page_looked_at_enters_a_full_window_but_only_once() -> None:
     looked_at = PageKey(1, 900)
     assert to_begin(Waiting(2000), full, 4, looked_at) == [looked_at]
     assert to_begin(Waiting(2000), [*full, looked_at], 4, looked_at) == []
+    assert to_begin(Waiting(2000), [*full, PageKey(1, 700)], 4, looked_at) == []
+
+
+def test_somebody_who_leafs_through_a_document_does_not_fill_the_window() -> None:
+    active = keys(1, 2, 3, 4, 700)
+    looked_at = PageKey(1, 900)
+    assert to_put_back(Waiting(2000), active, keys(3, 4, 700), 4, looked_at) == (1, 700)
+    assert to_put_back(Waiting(2000), active, [], 4, looked_at) is None
+    assert to_put_back(Waiting(2000), keys(1, 2, 3, 4), keys(3, 4), 4, looked_at) is None
+    assert to_put_back(Waiting(2000), active, keys(3, 4, 700), 4, PageKey(1, 700)) is None
+    assert to_put_back(Waiting(800), active, keys(3, 4, 700), 4, looked_at) is None
+    assert to_put_back(Waiting(2000), active, keys(3, 4, 700), 4) is None
 
 
 def test_a_page_that_is_done_can_be_looked_at_in_peace() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -325,6 +326,20 @@ def test_the_page_looked_at_goes_first(play: Player, pdf: Pdf) -> None:
     assert order.index("1-29") <= 4  # behind what was begun, before what was only drawn
     rest = [int(page_id[2:]) for page_id in order if page_id not in ("1-20", "1-29")]
     assert rest == sorted(rest)
+
+
+def test_leafing_through_a_document_draws_no_more_than_the_window(
+        play: Player, pdf: Pdf, tmp_path: Path) -> None:
+    p = play({"capacity": 2, "pages": [SLOW]})
+    p.add(pdf(60))
+    p.session.start()
+    p.heard.until_page("1-1", PageState.STREAMING)
+    for number in range(3, 60):
+        p.session.look_at(f"1-{number}")
+        time.sleep(0.01)
+    p.session.look_at("1-60")
+    p.heard.until_page("1-60", PageState.READY, PageState.STREAMING)
+    assert len(list((tmp_path / "cache").rglob("*.ppm"))) <= 2 + 2 + 1
 
 
 def test_rerun_reads_a_page_again_even_while_it_streams(play: Player, pdf: Pdf) -> None:
