@@ -62,7 +62,12 @@ class Toast(QWidget):
 
     def say(self, text: str, kind: str = "info", action: str = "",
             act: Callable[[], None] | None = None) -> None:
-        """Show TEXT (KIND: info, ok, warning, error), with a button ACTION that calls ACT."""
+        """Show TEXT (KIND: info, ok, warning, error), with a button ACTION that calls ACT.
+
+        Mere news does not take away a message that offers to do something.
+        """
+        if self.isVisible() and self._act is not None and act is None and kind in ("info", "ok"):
+            return
         self._kind = kind
         self._act = act
         self.text.setText(text)
@@ -78,9 +83,10 @@ class Toast(QWidget):
             self._timer.start(SHOWN_MS)
 
     def _clicked(self) -> None:
+        act, self._act = self._act, None
         self.hide()
-        if self._act is not None:
-            self._act()
+        if act is not None:
+            act()
 
     def apply_theme(self, theme: Theme) -> None:
         """Draw in THEME from now on."""

@@ -3,79 +3,107 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import qasync
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 # Before any QApplication is made.
 import desktop.ui.review  # noqa: F401
-from desktop import paths
 from desktop.jobs.session import Session
 from desktop.settings import Values
 from desktop.settings.store import Store
 from desktop.ui.main_window import MainWindow
 from desktop.ui.theme import Appearance
 
-WAIT = 30_000
+WAIT = 20_000
 """Milliseconds the slowest machine may take for something that takes a moment."""
 
 
-@pytest.fixture
-def loop(qapp: object) -> Iterator[asyncio.AbstractEventLoop]:
+@pytest.fixture(scope="module")
+def loop(qapp: QApplication) -> Iterator[asyncio.AbstractEventLoop]:
     """asyncio on Qt's loop, which pytest-qt turns."""
     made = qasync.QEventLoop(qapp, already_running=True)
     yield made
-    asyncio.events._set_running_loop(None)
+    qapp.aboutToQuit.disconnect(made._after_run_forever)
     made._after_run_forever()
-    qapp.aboutToQuit.disconnect()  # type: ignore[attr-defined]
-    executor = made._QEventLoop__default_executor if hasattr(
-        made, "_QEventLoop__default_executor") else None
+    asyncio.events._set_running_loop(None)
+    # A loop that runs already cannot be closed; its threads must not outlive the application.
+    executor = made._QEventLoop__default_executor
     if executor is not None:
         executor.shutdown()
 
 
-@pytest.fixture
-def appearance(qapp: object) -> Iterator[Appearance]:
-    """The light scheme, as every test begins with it."""
-    made = Appearance(qapp, "light")  # type: ignore[arg-type]
+@pytest.fixture(scope="module")
+def appearance(qapp: QApplication) -> Iterator[Appearance]:
+    """The light scheme, as every module begins with it."""
+    made = Appearance(qapp, "light")
     yield made
     made.setParent(None)
 
 
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """``script(pages=[…])``: what the scripted engine plays from now on."""
+    """``script(pages=[…])``: what the scripted engine plays. The test gets a session of its
+    own."""
     def play(**content: object) -> None:
         monkeypatch.setenv("VERSO_SCRIPT", json.dumps(content))
     return play
 
 
-@pytest.fixture
-def session(verso_home: Path) -> Iterator[Session]:
-    """A real session with the scripted engine, closed at the end."""
-    made = Session(paths.data_dir() / "journal.sqlite", paths.cache_dir(),
-                   Values({"engine": "scripted"}))
-    yield made
-    made.close()
+@contextlib.contextmanager
+def opened(home: Path, appearance: Appearance,
+           loop: asyncio.AbstractEventLoop) -> Iterator[MainWindow]:
+    """The whole window on a real session with the scripted engine, with the plain rendering."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VERSO_NO_WEBENGINE", "1")
+        patch.setenv("VERSO_CONFIG_DIR", str(home / "config"))
+        session = Session(home / "journal.sqlite", home / "cache", Values({"engine": "scripted"}))
+        window = MainWindow(session, appearance, Store(), loop)
+        window.resize(1280, 800)
+        window.show()
+        window.open()
+        window.create_review()
+        window.load_rendering()
+        QApplication.processEvents()
+        try:
+            yield window
+        finally:
+            window.close()
+            session.close()
+            window.deleteLater()
+            QApplication.processEvents()
+
+
+@pytest.fixture(scope="module")
+def shared_window(appearance: Appearance, loop: asyncio.AbstractEventLoop,
+                  tmp_path_factory: pytest.TempPathFactory) -> Iterator[MainWindow]:
+    """One window for the tests of a module that need no script of their own."""
+    with opened(tmp_path_factory.mktemp("window"), appearance, loop) as window:
+        yield window
 
 
 @pytest.fixture
-def window(qtbot: QtBot, session: Session, appearance: Appearance,
-           loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch
-           ) -> Iterator[MainWindow]:
-    """The whole window, open, with the plain rendering of results."""
-    monkeypatch.setenv("VERSO_NO_WEBENGINE", "1")
-    made = MainWindow(session, appearance, Store(), loop)
-    made.resize(1280, 800)
-    made.show()
-    made.open()
-    made.create_review()
-    qtbot.waitExposed(made)
-    yield made
-    made.close()
-    made.deleteLater()
-    qtbot.wait(20)
+def window(request: pytest.FixtureRequest, qtbot: QtBot) -> Iterator[MainWindow]:
+    """A window with an empty queue: the module's, or a new one for a test with a script."""
+    if "script" in request.fixturenames:
+        home = request.getfixturevalue("verso_home")
+        with opened(home, request.getfixturevalue("appearance"),
+                    request.getfixturevalue("loop")) as made:
+            yield made
+        return
+    shared: MainWindow = request.getfixturevalue("shared_window")
+    yield shared
+    shared.session.remove([document.id for document in shared.model.documents()])
+    qtbot.waitUntil(lambda: not shared.model.documents() and not shared.problems.problems,
+                    timeout=WAIT)
+    shared.commands.change_setting("dpi", 144)
+    shared.controller.set_follow(True)
+    shared.bottom_dock.hide()
+    shared.toast.text.clear()
+    shared.toast.hide()

@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import psutil
 import pytest
 from PySide6.QtCore import QMimeData, QModelIndex, Qt
 from PySide6.QtGui import QGuiApplication, QImage
@@ -15,7 +14,6 @@ from pytestqt.qtbot import QtBot
 
 from desktop import paths
 from desktop.jobs.events import DocumentState, EngineState, PageState, RunState
-from desktop.settings.store import Store
 from desktop.ui.main_window import MainWindow
 from tests.support.drops import drop, mime_of
 from tests.ui.conftest import WAIT
@@ -245,7 +243,8 @@ def test_settings_are_used_and_kept(window: MainWindow, qtbot: QtBot) -> None:
     field = window.settings._fields["dpi"]
     field.control.setValue(200)  # type: ignore[attr-defined]
     assert window.session.values["dpi"] == 200
-    qtbot.waitUntil(lambda: Store().load().values["dpi"] == 200, timeout=WAIT)
+    store = window.commands._store
+    qtbot.waitUntil(lambda: store.load().values["dpi"] == 200, timeout=WAIT)
 
 
 def test_export_writes_the_document(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
@@ -291,17 +290,16 @@ def test_thumbnails_come_for_rows_that_are_seen(window: MainWindow, qtbot: QtBot
     pages = window.model.pages(window.model.documents()[0].id)
     qtbot.waitUntil(lambda: all(window.thumbnails.get(page.id, page.rotation) is not None
                                 for page in pages), timeout=WAIT)
-    assert not list(paths.cache_dir().rglob("*thumb*.ppm"))
 
 
-def test_closing_leaves_no_process(window: MainWindow, qtbot: QtBot) -> None:
+def test_closing_leaves_no_process(window: MainWindow, qtbot: QtBot, script: Play,
+                                   no_process_left: Callable[[], list[str]]) -> None:
     window.commands.sample()
     qtbot.waitUntil(lambda: all_final(window), timeout=WAIT)
+    assert no_process_left() != []
     window.close()
     window.session.close()
-    left = [child for child in psutil.Process().children(recursive=True)
-            if "desktop" in " ".join(child.cmdline())]
-    assert left == []
+    assert no_process_left() == []
 
 
 def test_the_layout_is_kept(window: MainWindow, qtbot: QtBot) -> None:
