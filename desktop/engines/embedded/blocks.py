@@ -6,8 +6,10 @@ adds (list items, captions by their first word, page numbers) is done by ``refin
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -83,10 +85,34 @@ def in_order(blocks: list[Block]) -> list[Block]:
     rest = [b for b in blocks if b.label not in ("header", "footer", "page_number")]
     vertical = [b for b in rest if b.lines and all(line.vertical for line in b.lines)]
     rightwards = len(vertical) > 0.6 * len(rest)
-    main = [rest[i] for i in reading_order([b.box for b in rest], rightwards)]
+    main = [part[i] for part in _stacked(rest)
+            for i in reading_order([b.box for b in part], rightwards)]
     top.sort(key=lambda b: (b.box[1], b.box[0]))
     bottom.sort(key=lambda b: (b.box[1], b.box[0]))
     return top + _with_captions(main) + bottom
+
+
+_NUMBERED = re.compile(r"^(\d{1,3})[.)]?\s")
+
+
+def _stacked(blocks: list[Block]) -> list[list[Block]]:
+    """BLOCKS cut into parts that are read one below the other.
+
+    Cards in rows have headings side by side that are numbered on from left to right; columns
+    have not.
+    """
+    numbered = sorted(((int(match.group(1)), b) for b in blocks if b.label == "sub_title"
+                       and b.lines and (match := _NUMBERED.match(b.lines[0].text))),
+                      key=lambda pair: pair[0])
+    cuts: list[float] = []
+    for (one, a), (other, b) in pairwise(numbered):
+        y = min(a.box[1], b.box[1])
+        if (other == one + 1 and a.box[2] <= b.box[0]
+                and abs(a.box[1] - b.box[1]) < 0.5 * a.lines[0].size
+                and all(x.box[3] <= y + 2 or x.box[1] >= y - 2 for x in blocks)):
+            cuts.append(y - 2)
+    edges = [float("-inf"), *sorted(cuts), float("inf")]
+    return [[b for b in blocks if low <= b.box[1] < high] for low, high in pairwise(edges)]
 
 
 def _with_captions(blocks: list[Block]) -> list[Block]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -85,7 +86,8 @@ class PageReader:
     def _digital(self, page: SubmitPage, image: Pixels, always: bool) -> _Sheet | None:
         """The page by its own words; None where they cannot be trusted."""
         own = intake.load(Path(page.words))
-        document = page.page_id.rpartition(":")[0]
+        # A page's id is its document's and its number; fonts are known for a document only.
+        document = re.sub(r"[-:]\d+$", "", page.page_id)
 
         def known(font: str) -> bool:
             return (document, font) in self._fonts
