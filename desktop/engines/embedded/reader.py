@@ -19,6 +19,7 @@ from desktop.engines.embedded import (
     blocks,
     detect,
     headings,
+    initials,
     layout,
     orientation,
     recognize,
@@ -159,6 +160,7 @@ class PageReader:
                                if line.words and (line.confidence or 0) >= _LEAST_CONFIDENCE]
                 if not block.lines:
                     continue
+            initials.attach(block)
             for part in refine.refine(block, height):
                 content = write.markdown(part)
                 if not content and part.label != "image":
