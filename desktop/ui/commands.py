@@ -143,12 +143,14 @@ class Commands:
     # --- running
     def start_pause(self) -> None:
         """Start, or begin no further page."""
-        if self._window.state.run is RunState.RUNNING and self._unfinished():
+        if self._running():
             self._paused_by_person = True
             self._session.pause()
         else:
             self._paused_by_person = False
             self._session.start()
+            if self._window.engine.state is EngineState.FAILED:
+                self._session.warm_up()
 
     def stop(self) -> None:
         """Stop the pages in flight; they wait again."""
@@ -179,6 +181,11 @@ class Commands:
             self._session.rerun(list(page_ids))
             self._paused_by_person = False
             self._session.start()
+
+    def _running(self) -> bool:
+        """Whether pages are being read; with an engine that has failed none are."""
+        return (self._window.state.run is RunState.RUNNING and self._unfinished()
+                and self._window.engine.state is not EngineState.FAILED)
 
     def _unfinished(self) -> bool:
         return self._window.state.finished < self._window.state.total
@@ -332,7 +339,7 @@ class Commands:
         """Enable what makes sense; the primary button says what it will do."""
         window, actions = self._window, self._window.actions_
         theme = window.appearance.theme
-        running = window.state.run is RunState.RUNNING and self._unfinished()
+        running = self._running()
         start = actions["start_pause"]
         start.setText(_("Pause") if running else _("Start"))
         start.setToolTip(_("Begin no further page; those being read end (F5)") if running

@@ -5,7 +5,16 @@ from __future__ import annotations
 from string import Template
 
 from PySide6.QtCore import QByteArray, QObject, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QGuiApplication, QIcon, QPainter, QPalette, QPixmap
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QFontInfo,
+    QGuiApplication,
+    QIcon,
+    QPainter,
+    QPalette,
+    QPixmap,
+)
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication
 
@@ -98,7 +107,8 @@ def _style_sheet(theme: Theme) -> str:
 
 def with_fallback(font: QFont) -> QFont:
     """FONT with families behind it that have Chinese, Japanese and Korean characters."""
-    families = [family for family in font.families() if family]
+    # "Sans Serif" is no family: left as it is, the first one behind it would take its place.
+    families = [QFontInfo(font).family()]
     wider = QFont(font)
     wider.setFamilies(families + [name for name in _CJK_FALLBACK if name not in families])
     return wider
