@@ -39,9 +39,12 @@ const Verso = (() => {
     const key = displayMode + tex;
     if (!drawn.has(key)) {
       if (drawn.size > 3000) drawn.clear();
-      drawn.set(key, katex.renderToString(tex, { ...options, displayMode }));
+      const made = document.createElement("span");
+      katex.render(tex, made, { ...options, displayMode });
+      drawn.set(key, made);
     }
-    element.innerHTML = drawn.get(key);
+    // Copies of nodes, not HTML: the policy refuses the styles that KaTeX sets when they are text.
+    element.replaceChildren(...drawn.get(key).cloneNode(true).childNodes);
   }
 
   function typeset(element) {

@@ -69,6 +69,8 @@ class BoxLayer:
         self._projection = Projection(0, 0)
         self._rects: dict[Mark, list[QRectF]] = {}
         self._bands: dict[int, list[tuple[str, QRectF]]] = {}
+        self._named: dict[str, QRectF] | None = None
+        """The tags that hold a name, by block; None while it is not known."""
 
     def set_projection(self, projection: Projection) -> None:
         """The page lies otherwise in its content now."""
@@ -100,6 +102,7 @@ class BoxLayer:
     def _place(self, known: dict[Mark, list[QRectF]]) -> None:
         self._rects = {mark: known.get(mark) or [_qrect(self._projection.box(box))
                                                  for box in mark.boxes] for mark in self.marks}
+        self._named = None
         self._bands = {}
         for mark, rects in self._rects.items():
             for rect in rects:
@@ -111,6 +114,8 @@ class BoxLayer:
         """Frames and tags of MARKS; those marked are tinted and stronger."""
         fonts = _Fonts(painter.font(), self._projection.page_size[0])
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if self._named is None:
+            self._named = self._find_room(fonts)
         for mark in marks:
             self._paint(painter, fonts, mark, mark.id == hover, mark.id == choice)
 
@@ -128,23 +133,34 @@ class BoxLayer:
         painter.setBrush(ground)
         for rect in rects:
             painter.drawRoundedRect(rect, 3, 3)
-        name = f"{mark.order} {title_of(mark.label)}"
+        named = self._named.get(mark.id) if self._named else None
         for index, rect in enumerate(rects):
-            if hovered or chosen or index == 0:
-                above = QRectF(rect.left() - 1, rect.top() - fonts.height,
-                               fonts.metrics.horizontalAdvance(name) + 8, fonts.height)
-                if hovered or chosen or self._free(above, mark.id):
-                    _tag(painter, above, name, colour, fonts.font, fonts.metrics)
-                    continue
+            if hovered or chosen or (index == 0 and named is not None):
+                _tag(painter, fonts.above(rect, mark), _name(mark), colour, fonts.font,
+                     fonts.metrics)
+                continue
             text = str(mark.order)
             width = fonts.small_metrics.horizontalAdvance(text) + 5
             beside = QRectF(rect.left() - width, rect.top(), width, fonts.small_height)
             _tag(painter, beside, text, colour, fonts.small, fonts.small_metrics)
 
-    def _free(self, tag: QRectF, mark_id: str) -> bool:
-        inner = tag.adjusted(1, 2, -1, -1)
-        return not any(other != mark_id and rect.intersects(inner)
-                       for band in _bands(tag) for other, rect in self._bands.get(band, ()))
+    def _find_room(self, fonts: _Fonts) -> dict[str, QRectF]:
+        """The names that cover neither a box nor each other, in reading order."""
+        found: dict[str, QRectF] = {}
+        taken: dict[int, list[QRectF]] = {}
+        for mark, rects in self._rects.items():
+            tag = fonts.above(rects[0], mark)
+            inner = tag.adjusted(1, 2, -1, -1)
+            bands = _bands(tag)
+            if any(rect.intersects(inner) for band in bands
+                   for other, rect in self._bands.get(band, ()) if other != mark.id) \
+                    or any(other.intersects(inner) for band in bands
+                           for other in taken.get(band, ())):
+                continue
+            found[mark.id] = tag
+            for band in bands:
+                taken.setdefault(band, []).append(tag)
+        return found
 
 
 class _Fonts:
@@ -160,6 +176,15 @@ class _Fonts:
         self.small.setPixelSize(round(10 * size))
         self.metrics = QFontMetricsF(self.font)
         self.small_metrics = QFontMetricsF(self.small)
+
+    def above(self, rect: QRectF, mark: Mark) -> QRectF:
+        """Where the name of MARK stands over its box RECT."""
+        return QRectF(rect.left() - 1, rect.top() - self.height,
+                      self.metrics.horizontalAdvance(_name(mark)) + 8, self.height)
+
+
+def _name(mark: Mark) -> str:
+    return f"{mark.order} {title_of(mark.label)}"
 
 
 def _tag(painter: QPainter, tag: QRectF, text: str, colour: QColor, font: QFont,

@@ -12,7 +12,7 @@ from desktop.document.html import block_html
 from desktop.document.markdown import page_markdown
 from desktop.document.model import CROPPED, Block
 from desktop.protocol.messages import Region
-from desktop.ui.review.crops import SCHEME, CropSource
+from desktop.ui.review.crops import SCHEME, CropSource, pixels
 
 _keys = itertools.count(1)
 
@@ -72,9 +72,18 @@ class PageContent:
             return None
         return CropSource(path, self.bitmap, box)
 
-    def has_picture(self, block: Block) -> bool:
-        """Whether BLOCK is shown as a picture and there is one."""
-        return block.label in CROPPED and self.crop_source(block.id) is not None
+    def pictures(self) -> dict[str, Picture]:
+        """The crops there are, by block."""
+        found = {}
+        for block in self.blocks.values():
+            if block.label in CROPPED and self.crop_source(block.id) is not None:
+                size = None
+                if self.bitmap is not None and block.boxes:
+                    area = pixels(block.boxes[0], self.bitmap)
+                    size = (area.width(), area.height())
+                url = f"{SCHEME}://page/crop/{self.key}/{block.id}"
+                found[block.id] = Picture(url, size)
+        return found
 
 
 def markdown_of(content: PageContent) -> str:
@@ -83,8 +92,23 @@ def markdown_of(content: PageContent) -> str:
     return f"{text}\n" if text else ""
 
 
-def html_of(block: Block, picture_key: int | None) -> str:
-    """A block as safe HTML; with PICTURE_KEY as a crop of the page."""
-    if picture_key is None:
+@dataclass(frozen=True)
+class Picture:
+    """How the crop of a block is shown: its address, and its pixels where they are known."""
+
+    url: str
+    size: tuple[int, int] | None
+
+
+def html_of(block: Block, picture: Picture | None) -> str:
+    """A block as safe HTML; with PICTURE as a crop of the page.
+
+    The picture's size goes with it, so that the text below does not move when it has loaded.
+    """
+    if picture is None:
         return block_html(block)
-    return block_html(block, picture=f"{SCHEME}://page/crop/{picture_key}/{block.id}")
+    made = block_html(block, picture=picture.url)
+    if picture.size is not None:
+        width, height = picture.size
+        made = made.replace("<img ", f'<img width="{width}" height="{height}" ', 1)
+    return made

@@ -66,10 +66,11 @@ def crop_bytes(source: CropSource) -> bytes | None:
 def _cut(source: CropSource) -> QImage:
     if source.bitmap is None or source.box is None:
         return QImage()
-    return source.bitmap.copy(_pixels(source.box, source.bitmap))
+    return source.bitmap.copy(pixels(source.box, source.bitmap))
 
 
-def _pixels(box: Box, image: QImage) -> QRect:
+def pixels(box: Box, image: QImage) -> QRect:
+    """BOX in the pixels of IMAGE; at least one pixel."""
     left, top = round(box[0] / 999 * image.width()), round(box[1] / 999 * image.height())
     right, bottom = round(box[2] / 999 * image.width()), round(box[3] / 999 * image.height())
     return QRect(left, top, max(1, right - left), max(1, bottom - top))

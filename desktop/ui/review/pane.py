@@ -145,8 +145,9 @@ class ReviewPane(QWidget):
         content.crops = dict(result.crops)
         content.regions = result.regions
         if same and "".join(content.raw) == result.raw:
-            # It was seen streaming in: nothing to show anew but the pictures that are kept now.
-            self.result.refresh_pictures(content.new_pictures())
+            # It was seen streaming in; pictures show already if they could be cut from the bitmap.
+            if content.bitmap is None:
+                self.result.refresh_pictures(content.new_pictures())
             return
         content.blocks = {block.id: block for block in result.blocks}
         content.raw = [result.raw]

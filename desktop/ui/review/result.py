@@ -61,7 +61,7 @@ class ResultView(QWidget):
         self._unseen: dict[str, Block] = {}
         """Changed blocks that the Markdown tab shows when it is turned to."""
         self._unseen_raw: list[str] = []
-        self._empty_text = ""
+        self._empty_text = self._to_reveal = ""
         self.rendering: Rendering | None = None
         self.strip = Strip(self)
         self.tabs = QTabBar(self.strip)
@@ -160,7 +160,7 @@ class ResultView(QWidget):
         rendering.set_empty_text(self._empty_text)
         rendering.set_marked(self._hover, self._choice)
         self._pass_on(rendering)
-        rendering.measured.connect(self.measured)
+        rendering.measured.connect(self._rendering_measured)
         rendering.applied.connect(self._feeder.done)
         rendering.copy_wanted.connect(self.copy_chosen)
         rendering.menu_wanted.connect(self.open_menu)
@@ -183,6 +183,7 @@ class ResultView(QWidget):
     def show_content(self, content: PageContent | None) -> None:
         """Another page, or none."""
         self._content = content
+        self._to_reveal = ""
         self._feeder.clear()
         if self.rendering is not None:
             self.rendering.clear()
@@ -271,12 +272,8 @@ class ResultView(QWidget):
         content = self._content
         if self.rendering is None or content is None:
             return
-        key = content.key
-        pictures = {block.id for block in content.blocks.values() if content.has_picture(block)}
-
-        def convert(block: Block) -> str:
-            return html_of(block, key if block.id in pictures else None)
-        self._feeder.put(blocks, convert)
+        pictures = content.pictures()
+        self._feeder.put(blocks, lambda block: html_of(block, pictures.get(block.id)))
 
     def _show_batch(self, blocks: list[RenderedBlock]) -> None:
         if self.rendering is not None:
@@ -314,10 +311,17 @@ class ResultView(QWidget):
             view.scroll_to(top)
 
     def reveal(self, block_id: str) -> None:
-        """Bring a block into sight, moving as little as can be."""
+        """Bring a block into sight, moving as little as can be; as soon as it is there."""
+        self._to_reveal = block_id
         for extent in self.extents:
             if extent.id == block_id:
+                self._to_reveal = ""
                 self.scroll_to(self.where.revealing(extent.top, extent.bottom))
+
+    def _rendering_measured(self) -> None:
+        if self._to_reveal:
+            self.reveal(self._to_reveal)
+        self.measured.emit()
 
     # --- tools
     def _change_tab(self, tab: int) -> None:

@@ -15,7 +15,11 @@ import shiboken6
 from PySide6.QtCore import QObject, QPoint, Qt, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices, QFontInfo
 from PySide6.QtWebChannel import QWebChannel
-from PySide6.QtWebEngineCore import QWebEngineFindTextResult, QWebEnginePage
+from PySide6.QtWebEngineCore import (
+    QWebEngineFindTextResult,
+    QWebEnginePage,
+    QWebEngineProfile,
+)
 from PySide6.QtWebEngineWidgets import QWebEngineView
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
@@ -46,8 +50,14 @@ class _Page(QWebEnginePage):
                                 is_main: bool) -> bool:
         return is_main and QUrl(url).toString() == PAGE_URL
 
+    def __init__(self, profile: QWebEngineProfile, parent: QObject) -> None:
+        super().__init__(profile, parent)
+        self.complaints: list[str] = []
+        """The last hundred lines that script or policy wrote to the console."""
+
     def javaScriptConsoleMessage(self, level: QWebEnginePage.JavaScriptConsoleMessageLevel,
                                  message: str, line: int, source: str) -> None:
+        self.complaints = [*self.complaints[-99:], message]
         log.debug("page script, line %s: %s", line, message)
 
 

@@ -150,6 +150,15 @@ def test_keys_step_through_the_blocks_in_reading_order(pane: ReviewPane) -> None
     assert pane.chosen == ""
 
 
+def test_a_block_chosen_before_it_shows_is_revealed_when_it_does(pane: ReviewPane) -> None:
+    page = pane.page_id or ""
+    pane.set_bitmap(page, bitmap())
+    pane.apply_blocks(page, uneven())
+    pane.choose("b8")
+    settle(pane)
+    wait_for(lambda: shown(pane, "b8"))
+
+
 # --- scrolling together
 @pytest.mark.parametrize("block_id", ["b1", "b2", "b3", "b6", "b8"])
 def test_the_page_follows_the_text_by_block(pane: ReviewPane, block_id: str) -> None:
@@ -524,6 +533,18 @@ def test_the_page_is_drawn_where_it_says(plain_pane: ReviewPane) -> None:
                 assert tone == ("#ff0000" if (x, y) == red else "#ffffff"), (turn, x, y)
             # The second time from the copy at exactly this size.
             pause(250)
+
+
+def test_names_of_boxes_cover_neither_boxes_nor_each_other(plain_pane: ReviewPane) -> None:
+    pane = plain_pane
+    fill(pane, [
+        Block(0, "text", ((100, 100, 900, 200),), "free above"),
+        Block(1, "text", ((100, 203, 900, 300),), "under another"),
+        Block(2, "title", ((100, 500, 140, 520),), "beside"),
+        Block(3, "title", ((145, 500, 400, 520),), "its neighbour"),
+    ])
+    pane.canvas.viewport().grab()
+    assert set(pane.canvas._layer._named or {}) == {"b1", "b3"}
 
 
 def test_hidden_boxes_cannot_be_chosen(plain_pane: ReviewPane) -> None:

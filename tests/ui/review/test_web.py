@@ -83,6 +83,21 @@ def test_formulas_are_drawn_and_broken_ones_shown_as_they_are(web_pane: ReviewPa
                             "f.family.startsWith('KaTeX')).length") > 0
 
 
+def test_formulas_of_a_block_that_grows_keep_their_form(web_pane: ReviewPane) -> None:
+    """Drawn once, copied then: with the heights and shifts that make a fraction of it."""
+    web(web_pane)._page.complaints = []
+    formula = r"\(\frac{a}{b}\)"
+    forms = []
+    for text in (formula, formula + " and more", formula + " and more words"):
+        fill(web_pane, [Block(0, "text", (), text, open=True)])
+        forms.append(script(web_pane, """[...document.querySelectorAll('.katex-html *')].map(
+            e => e.style.cssText + Math.round(e.getBoundingClientRect().height)).join('|')"""))
+    assert forms[0] == forms[1] == forms[2]
+    assert "top:" in forms[0]
+    assert "height:" in forms[0]
+    assert web(web_pane)._page.complaints == []
+
+
 def test_a_formula_cannot_link_load_or_hang(web_pane: ReviewPane) -> None:
     fill(web_pane, [Block(0, "text", (), r"\( \href{javascript:alert(1)}{x} "
                           r"\includegraphics{http://example.com/a.png} \) "
@@ -237,6 +252,7 @@ def test_the_theme_colours_the_page(web_pane: ReviewPane) -> None:
 
 def test_recorded_pages_show_whole(web_pane: ReviewPane, recordings: Path) -> None:
     """Real model output, odd as it is: every block has its element, none breaks the script."""
+    web(web_pane)._page.complaints = []
     for path in sorted(recordings.glob("*.txt"))[::3]:
         blocks = parse(path.read_text(encoding="utf-8"))
         fresh(web_pane)
@@ -244,6 +260,7 @@ def test_recorded_pages_show_whole(web_pane: ReviewPane, recordings: Path) -> No
         shown = script(web_pane, "[...document.querySelectorAll('.block')].map("
                                  "e => e.dataset.id).join()")
         assert shown == ",".join(block.id for block in blocks), path.name
+    assert web(web_pane)._page.complaints == []
 
 
 def test_a_large_page_shows_whole(web_pane: ReviewPane) -> None:
