@@ -238,10 +238,10 @@ class MainWindow(QMainWindow):
             pages = sum(document.selected for document in documents)
             fact = ""
             if documents:
-                fact = " · ".join((
-                    ngettext("{n} document", "{n} documents", len(documents)).format(
-                        n=len(documents)),
-                    ngettext("{n} page", "{n} pages", pages).format(n=f"{pages:,}")))
+                fact = ngettext("{n} document", "{n} documents", len(documents)).format(
+                    n=len(documents))
+            if pages:
+                fact += " · " + ngettext("{n} page", "{n} pages", pages).format(n=f"{pages:,}")
             self.queue_dock.set_fact(fact)
             self._stack.setCurrentIndex(1 if documents else 0)
             shown = self.model.page(self.controller.page_id or "")

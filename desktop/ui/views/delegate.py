@@ -229,8 +229,12 @@ class QueueDelegate(QStyledItemDelegate):
         editor.setFrame(True)
         if isinstance(view, DocumentView) and view.state is DocumentState.PASSWORD:
             editor.setEchoMode(QLineEdit.EchoMode.Password)
-            editor.setPlaceholderText(_("Password"))
-            editor.setAccessibleName(_("Password of {name}").format(name=view.name))
+            # The field covers the name, so it says whose password is asked for.
+            asked = _("Password of {name}").format(name=view.name)
+            editor.setPlaceholderText(editor.fontMetrics().elidedText(
+                asked, Qt.TextElideMode.ElideMiddle, self._width() - TEXT_LEFT - 24))
+            editor.setAccessibleName(asked)
+            editor.setToolTip(asked)
         else:
             editor.setPlaceholderText(_("All pages, or 1-3,7"))
             editor.setAccessibleName(_("Page range"))
