@@ -17,6 +17,7 @@ from desktop.engines.embedded import tables
 from desktop.engines.embedded.layout import Found
 from desktop.engines.embedded.model import (
     BOLD,
+    MONOSPACE,
     Block,
     Box,
     Line,
@@ -111,6 +112,9 @@ def _stacked(blocks: list[Block]) -> list[list[Block]]:
                 and abs(a.box[1] - b.box[1]) < 0.5 * a.lines[0].size
                 and all(x.box[3] <= y + 2 or x.box[1] >= y - 2 for x in blocks)):
             cuts.append(y - 2)
+    if len(cuts) < 2:
+        # Two columns may well begin with two sections.
+        return [blocks]
     edges = [float("-inf"), *sorted(cuts), float("inf")]
     return [[b for b in blocks if low <= b.box[1] < high] for low, high in pairwise(edges)]
 
@@ -223,6 +227,7 @@ def _groups(lines: list[Line], regions: Sequence[Found]) -> list[list[Line]]:
         return []
     region_of = [_region(line, regions) for line in lines]
     flat = [laid(line) for line in lines]
+    leading = _leading(flat)
     parent = list(range(count))
 
     def root(i: int) -> int:
@@ -235,7 +240,8 @@ def _groups(lines: list[Line], regions: Sequence[Found]) -> list[list[Line]]:
     for position, a in enumerate(order):
         below: int | None = None
         for b in order[position + 1:]:
-            if flat[b].box[1] - flat[a].box[3] > 1.6 * flat[a].size:
+            if flat[b].box[1] - flat[a].box[3] > (
+                    2.8 if lines[a].style & MONOSPACE else 1.6) * flat[a].size:
                 break
             if lines[a].vertical != lines[b].vertical:
                 continue
@@ -245,7 +251,7 @@ def _groups(lines: list[Line], regions: Sequence[Found]) -> list[list[Line]]:
             elif below is None and _under(flat[a], flat[b]):
                 below = b
                 if (_same(region_of[a], region_of[b], regions)
-                        and _alike(flat[a], flat[b])):
+                        and _alike(flat[a], flat[b], leading)):
                     parent[root(b)] = root(a)
     groups: dict[int, list[Line]] = {}
     for i in range(count):
@@ -289,12 +295,27 @@ def _under(a: Line, b: Line) -> bool:
             and (b.box[1] + b.box[3]) / 2 > a.box[3] - 0.2 * a.size)
 
 
-def _alike(a: Line, b: Line) -> bool:
+def _leading(lines: Sequence[Line]) -> float:
+    """The usual room between two long lines of text in sizes, where it is wide; else 0."""
+    long = sorted((line for line in lines if line.box[2] - line.box[0] > 12 * line.size),
+                  key=lambda line: line.box[1])
+    gaps: list[float] = []
+    for position, line in enumerate(long):
+        below = next((other for other in long[position + 1:position + 12]
+                      if _under(line, other)), None)
+        if below is not None and max(line.size, below.size) < 1.1 * min(line.size, below.size):
+            gaps.append((below.box[1] - line.box[3]) / line.size)
+    usual = float(np.median(gaps)) if len(gaps) > 4 else 0.0
+    return 1.1 * usual + 0.05 if 0.6 < usual < 1.4 else 0.0
+
+
+def _alike(a: Line, b: Line, leading: float) -> bool:
     """Close enough, and set alike, to be one paragraph."""
     size = min(a.size, b.size)
-    if max(a.size, b.size) > 1.22 * size or (a.style ^ b.style) & BOLD:
+    if max(a.size, b.size) > 1.22 * size or (a.style ^ b.style) & (BOLD | MONOSPACE):
         return False
-    return b.box[1] - a.box[3] < 0.75 * size
+    # The empty lines of a listing belong to it.
+    return b.box[1] - a.box[3] < (2.7 if a.style & MONOSPACE else max(0.75, leading)) * size
 
 
 # --- labels -----------------------------------------------------------------------------------
@@ -309,7 +330,8 @@ def _labelled(group: list[Line], regions: Sequence[Found], body: float, sheet: S
     block = Block(max(votes, key=lambda name: votes[name]), union([x.box for x in group]), group)
     size = sum(line.size for line in group) / len(group)
     width = max(line.box[2] - line.box[0] for line in group)
-    if block.label in ("header", "footer") and not _at_edge(block.box, sheet):
+    if block.label in ("header", "footer") and (
+            not _at_edge(block.box, sheet) or size > 1.3 * body):
         block.label = "text"
     if block.label in ("text", "sub_title") and len(rows(group)) <= 4 and body:
         bold = all(line.style & BOLD for line in group)

@@ -12,13 +12,13 @@ import onnxruntime as ort
 from desktop.engines.embedded.model import Box, Line, Pixels, Word
 
 _HEIGHT = 48
-_SQUEEZE = 0.85
-"""Lines are set a little narrower than they are: what reading one costs goes by its width, and
-down to this the model reads as exactly."""
 _STEP = 8
 """Input columns of one output step."""
 _WIDEST = 2400
 """Input columns of one call; longer lines are cut at a gap between words."""
+_ROOM = 0.15
+"""Share of a line's height that is seen above and below it as well. What reading a line costs
+goes by its width over its height, and the model reads smaller letters as exactly."""
 _BATCH = 1600
 """Input columns of one batch; more at once is no faster."""
 
@@ -65,7 +65,7 @@ class Recognizer:
         height, width = image.shape[:2]
         if min(height, width) < 2:
             return 0
-        columns: int = round(width * _HEIGHT * _SQUEEZE / height)
+        columns: int = round(width * _HEIGHT / height)
         return max(_STEP, min(_WIDEST, columns))
 
     def _run(self, images: Sequence[Pixels], widths: Sequence[int]) -> Iterator[Reading]:
@@ -102,21 +102,33 @@ def _batches(widths: Sequence[int]) -> Iterator[list[int]]:
 
 
 def crop(image: Pixels, line: Line) -> Pixels:
-    """The pixels of LINE, straightened; a vertical line is laid down."""
-    if line.quad is not None:
-        quad = line.quad
-        slope = max(abs(quad[1, 1] - quad[0, 1]), abs(quad[3, 0] - quad[0, 0]))
-        if slope > 1.5:
-            across = round(float(np.linalg.norm(quad[1] - quad[0])))
-            down = round(float(np.linalg.norm(quad[3] - quad[0])))
-            target = np.array([[0, 0], [across, 0], [across, down], [0, down]], np.float32)
-            part = np.asarray(cv2.warpPerspective(
-                image, cv2.getPerspectiveTransform(quad, target), (across, down),
-                flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE), dtype=np.uint8)
+    """The pixels of LINE with some room above and below, straightened; a vertical line is laid
+    down."""
+    x1, y1, x2, y2 = line.box
+    quad = line.quad
+    room = _ROOM * min(x2 - x1, y2 - y1)
+    if quad is not None and max(abs(quad[1, 1] - quad[0, 1]), abs(quad[3, 0] - quad[0, 0])) > 1.5:
+        across = float(np.linalg.norm(quad[1] - quad[0]))
+        down = float(np.linalg.norm(quad[3] - quad[0]))
+        room = _ROOM * min(across, down)
+        side = (quad[1] - quad[0]) / across if line.vertical else (quad[3] - quad[0]) / down
+        grown = np.array([quad[0] - room * side, quad[1] - room * side, quad[2] + room * side,
+                          quad[3] + room * side], np.float32)
+        if line.vertical:
+            grown = np.array([quad[0] - room * side, quad[1] + room * side,
+                              quad[2] + room * side, quad[3] - room * side], np.float32)
+            across += 2 * room
         else:
-            part = slice_of(image, line.box)
+            down += 2 * room
+        size = max(1, round(across)), max(1, round(down))
+        target = np.array([[0, 0], [size[0], 0], size, [0, size[1]]], np.float32)
+        part = np.asarray(cv2.warpPerspective(
+            image, cv2.getPerspectiveTransform(grown, target), size,
+            flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE), dtype=np.uint8)
+    elif line.vertical:
+        part = slice_of(image, (x1 - room, y1, x2 + room, y2))
     else:
-        part = slice_of(image, line.box)
+        part = slice_of(image, (x1, y1 - room, x2, y2 + room))
     return np.ascontiguousarray(np.rot90(part)) if line.vertical else part
 
 
