@@ -45,6 +45,8 @@ class Line:
     """Written from top to bottom, or turned by 90 degrees."""
     leftwards: bool = False
     """Written from right to left; its words are in the order in which they are read."""
+    bullet: bool = False
+    """A mark that is drawn, not written, stands before it."""
 
     @property
     def text(self) -> str:
@@ -63,6 +65,8 @@ class Block:
     """Depth of a heading from 1; 0 is no heading."""
     rules: list[Box] = field(default_factory=list)
     """Drawn lines inside a table."""
+    lined: bool = False
+    """Its lines are lines of their own (an address, a poem), not filled one after the other."""
 
     @property
     def confidence(self) -> float | None:

@@ -12,6 +12,12 @@ _KEPT_HYPHEN = frozenset({
     "four", "five", "six", "ten", "first", "second", "third", "one", "full", "real", "state",
 })
 """First halves of words that are written with a hyphen anyway."""
+_KEPT_BEFORE = frozenset({
+    "based", "related", "level", "scale", "specific", "driven", "oriented", "free", "wide", "term",
+    "like", "shaped", "to", "of", "and", "the", "là", "ci", "même", "mêmes", "il", "elle", "ils",
+    "elles", "ce", "je", "vous", "huit", "sept", "neuf",
+})
+"""Second halves of such words."""
 _DECORATION = re.compile(r"^[\s.·•…=_~*#+\-–—|‾¯―─━]{4,}$")
 
 
@@ -29,7 +35,10 @@ def _continued(before: str, after: str) -> str:
         return before or after
     if before[-1] in "-\u00ad\u2010" and len(before) > 1 and before[-2].isalpha():
         first = re.split(r"[\s-]", before[:-1])[-1].lower()
-        if before[-1] == "\u00ad" or (after[0].islower() and first not in _KEPT_HYPHEN):
+        second = re.split(r"[\s,.;:)-]", after, maxsplit=1)[0]
+        if before[-1] == "\u00ad" or (after[0].islower() and first not in _KEPT_HYPHEN
+                                      and second not in _KEPT_BEFORE
+                                      and not re.search(r"[\d_]", second)):
             return before[:-1] + after
         return before + after
     if _CJK.match(before[-1]) and _CJK.match(after[0]):

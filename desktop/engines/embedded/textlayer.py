@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from itertools import groupby
 
 from desktop.engines.embedded import scripts
-from desktop.engines.embedded.model import Box, Line, Pixels, Word, union
+from desktop.engines.embedded.model import MONOSPACE, Box, Line, Pixels, Word, union
 from desktop.engines.embedded.recognize import Recognizer, slice_of
 from desktop.intake import words as intake
 
@@ -42,6 +42,11 @@ def lines_of(page: intake.PageWords) -> list[Line]:
                 piece = []
             piece.append(word)
         lines.append(_line(piece, hidden, leftwards=leftwards))
+    typed = sum(len(line.text) for line in lines if line.style & MONOSPACE)
+    if typed > 0.6 * sum(len(line.text) for line in lines):
+        # Where all is set like that, it does not tell code from text.
+        for line in lines:
+            line.style &= ~MONOSPACE
     return lines
 
 
