@@ -124,15 +124,14 @@ def table_score(html: str, expected: dict[str, Any]) -> float:
 def order_score(text: str, phrases: list[str]) -> tuple[float, list[str]]:
     """Share of neighbouring phrases in order, and those that are missing or misplaced."""
     flat = re.sub(r"\s+", "", normal(text)).casefold()
-    places = [flat.find(squeezed(phrase)) for phrase in phrases]
-    wrong: list[str] = []
-    good = 0
-    for i in range(1, len(phrases)):
-        if places[i] >= 0 and places[i - 1] >= 0 and places[i] > places[i - 1]:
-            good += 1
-        else:
-            wrong.append(phrases[i])
-    return good / max(1, len(phrases) - 1), wrong
+    at = flat.find(squeezed(phrases[0]))
+    wrong: list[str] = [] if at >= 0 else [phrases[0]]
+    for phrase in phrases[1:]:
+        found = flat.find(squeezed(phrase), max(at, 0))
+        if found < 0:
+            wrong.append(phrase)
+        at = max(at, found)
+    return 1 - len(wrong) / len(phrases), wrong
 
 
 def main() -> None:

@@ -279,13 +279,19 @@ def _same(a: int, b: int, regions: Sequence[Found]) -> bool:
         > 0.3 * min(area(regions[a].box), area(regions[b].box)))
 
 
+_GAP, _GAP_SEEN = 0.5, 0.9
+"""Sizes of the type between two pieces of one line: of a text layer, which parts lines at columns
+only, and of lines found in the pixels, which break at wide spaces."""
+
+
 def _beside(a: Line, b: Line) -> bool:
     """Two pieces of one line of text."""
     if a.vertical:
         return False
     lower = min(a.box[3] - a.box[1], b.box[3] - b.box[1])
     return (overlap(a.box[1], a.box[3], b.box[1], b.box[3]) > 0.6 * lower
-            and -overlap(a.box[0], a.box[2], b.box[0], b.box[2]) < 1.1 * min(a.size, b.size))
+            and -overlap(a.box[0], a.box[2], b.box[0], b.box[2])
+            < (_GAP if a.quad is None else _GAP_SEEN) * min(a.size, b.size))
 
 
 def _under(a: Line, b: Line) -> bool:
@@ -371,8 +377,11 @@ def _furniture(blocks: list[Block], sheet: Sheet, body: float) -> None:
         rest = [b for b in others if b is not block]
         if not rest or size > 1.25 * body:
             continue
-        above = min(b.box[1] for b in rest)
-        under = max(b.box[3] for b in rest)
+        # Several that stand beside each other in the margin do not hide it from each other.
+        above = min((b.box[1] for b in rest if b.box[3] > _MARGIN * sheet.height),
+                    default=sheet.height)
+        under = max((b.box[3] for b in rest if b.box[1] < (1 - _MARGIN) * sheet.height),
+                    default=0.0)
         if block.box[3] < _MARGIN * sheet.height and above - block.box[3] > 1.2 * size:
             block.label = "header"
         elif block.box[1] > (1 - _MARGIN) * sheet.height and block.box[1] - under > 0.8 * size:

@@ -31,6 +31,9 @@ def reading_order(boxes: Sequence[Box], right_to_left: bool = False) -> list[int
     before = above.copy()
     for a in range(count):
         for b in np.flatnonzero(left[a] & ~columns[a]):
+            if y1[a] >= y2[b] and not (columns[a] & left[:, b] & (y1 < y2[b])).any():
+                # A column that begins below B is not beside it (B is centred above columns).
+                continue
             low, high = min(y1[a], y1[b]), max(y2[a], y2[b])
             between = (columns[a] & columns[b] & (middle > min(middle[a], middle[b]))
                        & (middle < max(middle[a], middle[b])) & (y1 >= low) & (y2 <= high))
@@ -43,7 +46,7 @@ def reading_order(boxes: Sequence[Box], right_to_left: bool = False) -> list[int
 def _shrunk(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
     """Columns of the boxes, a little smaller so that boxes that just touch do not overlap."""
     width, height = table[:, 2] - table[:, 0], table[:, 3] - table[:, 1]
-    dx, dy = np.minimum(width * 0.1, 12), np.minimum(height * 0.1, 12)
+    dx, dy = np.minimum(width * 0.04, 6), np.minimum(height * 0.1, 12)
     return table[:, 0] + dx, table[:, 1] + dy, table[:, 2] - dx, table[:, 3] - dy
 
 
