@@ -10,11 +10,19 @@ import socket
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from desktop import log as logs
 from desktop import paths
 from desktop.errors import Problem, VersoError
 from desktop.i18n import N_, _, set_language
+
+if TYPE_CHECKING:
+    from PySide6.QtWidgets import QApplication
+
+    from desktop.jobs.session import Session
+    from desktop.ui.main_window import MainWindow
+    from desktop.ui.single import SingleInstance
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +79,7 @@ def run(files: Sequence[Path] = (), *, debug: bool = False) -> int:
         single.release()
 
 
-def _run_window(app: object, single: object, files: list[Path]) -> int:
+def _run_window(app: QApplication, single: SingleInstance, files: list[Path]) -> int:
     import qasync
 
     from desktop.jobs.session import Session
@@ -82,7 +90,7 @@ def _run_window(app: object, single: object, files: list[Path]) -> int:
     store = Store()
     values, problems = store.load()
     set_language(values["language"], paths.resources() / "translations")
-    appearance = Appearance(app, values["theme"])  # type: ignore[arg-type]
+    appearance = Appearance(app, values["theme"])
     try:
         session = Session(paths.data_dir() / "journal.sqlite", paths.cache_dir(), values)
     except VersoError as error:
@@ -91,8 +99,8 @@ def _run_window(app: object, single: object, files: list[Path]) -> int:
     asyncio.set_event_loop(loop)
     with loop:
         window = MainWindow(session, appearance, store, loop)
-        single.files_came.connect(  # type: ignore[attr-defined]
-            lambda more: (window.bring_to_front(), window.add(more)))
+        single.files_came.connect(window.add)
+        single.files_came.connect(window.bring_to_front)
         for problem in problems:
             window.show_problem(problem)
         closed = asyncio.Event()
@@ -106,22 +114,22 @@ def _run_window(app: object, single: object, files: list[Path]) -> int:
     return 0
 
 
-async def _live(window: object, session: object, files: list[Path],
+async def _live(window: MainWindow, session: Session, files: list[Path],
                 closed: asyncio.Event) -> None:
     """From the first picture of the window to the end of every process behind it."""
-    window.show()  # type: ignore[attr-defined]
-    window.open()  # type: ignore[attr-defined]
-    window.add(files)  # type: ignore[attr-defined]
+    window.show()
+    window.open()
+    window.add(files)
     await asyncio.sleep(0)  # the window is on the screen before Chromium is loaded
     await asyncio.sleep(0.03)
-    for step in (window.create_review, window.load_rendering,  # type: ignore[attr-defined]
-                 session.warm_up):  # type: ignore[attr-defined]
+    for step in (window.create_review, window.load_rendering,
+                 session.warm_up):
         if not closed.is_set():
             step()
             await asyncio.sleep(0.02)
     await closed.wait()
     # Off the window's thread: it may take seconds until the last process is gone.
-    await asyncio.to_thread(session.close)  # type: ignore[attr-defined]
+    await asyncio.to_thread(session.close)
 
 
 def _say_and_end(app: object, problem: Problem) -> int:

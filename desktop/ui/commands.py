@@ -325,7 +325,7 @@ class Commands:
     def find(self) -> None:
         """Open the bar for searching in the page shown."""
         if self._window.pane is not None:
-            self._window.pane.find()  # type: ignore[attr-defined]
+            self._window.pane.find()
 
     def step_pane(self, by: int) -> None:
         """Move the focus to the next part of the window."""

@@ -12,10 +12,10 @@ import logging
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QWidget
 
 from desktop.errors import VersoError
 from desktop.i18n import _
@@ -26,6 +26,9 @@ from desktop.jobs.session import Session
 from desktop.ui.bridge import Bridge, RawJoined
 from desktop.ui.models.queue import QueueModel
 from desktop.ui.tasks import Tasks
+
+if TYPE_CHECKING:
+    from desktop.ui.review.pane import ReviewPane
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +54,7 @@ class ReviewController(QObject):
         self._bridge = bridge
         self._model = model
         self._tasks = tasks
-        self._pane: QWidget | None = None
+        self._pane: ReviewPane | None = None
         self.page_id: str | None = None
         self.follow = True
         self._shown_at = 0.0
@@ -68,11 +71,11 @@ class ReviewController(QObject):
         self._timer.timeout.connect(self._follow)
 
     # --- the pane
-    def attach(self, pane: QWidget) -> None:
+    def attach(self, pane: ReviewPane) -> None:
         """Feed PANE from now on; what is shown already is shown in it too."""
         self._pane = pane
-        pane.page_step.connect(self.step)  # type: ignore[attr-defined]
-        pane.navigated.connect(self.person_took_over)  # type: ignore[attr-defined]
+        pane.page_step.connect(self.step)
+        pane.navigated.connect(self.person_took_over)
         if self.page_id is not None:
             self._present()
 
@@ -166,7 +169,7 @@ class ReviewController(QObject):
             self._live.pop(page.id, None)
         if page.id != self.page_id or self._pane is None:
             return
-        self._pane.set_streaming(page.state is PageState.STREAMING)  # type: ignore[attr-defined]
+        self._pane.set_streaming(page.state is PageState.STREAMING)
         if page.rotation != self._turned:
             self._turned = page.rotation
             self._tasks.spawn(self._load_bitmap(page.id), "bitmap")
@@ -183,16 +186,18 @@ class ReviewController(QObject):
 
     def _pass_on(self, event: e.SessionEvent) -> None:
         pane = self._pane
+        if pane is None:
+            return
         if isinstance(event, e.BlocksChanged):
-            pane.apply_blocks(event.page_id, event.blocks)  # type: ignore[union-attr]
+            pane.apply_blocks(event.page_id, event.blocks)
         elif isinstance(event, e.RawText):
             tail, self._raw_tail = self._raw_tail, ""
-            pane.append_raw(  # type: ignore[union-attr]
+            pane.append_raw(
                 event.page_id, event.text[overlap(tail, event.text):])
         elif isinstance(event, e.PageRegionsFound):
-            pane.set_regions(event.page_id, event.regions)  # type: ignore[union-attr]
+            pane.set_regions(event.page_id, event.regions)
         elif isinstance(event, e.PageCleared):
-            pane.clear_page(event.page_id)  # type: ignore[union-attr]
+            pane.clear_page(event.page_id)
 
     # --- feeding
     def _present(self) -> None:
@@ -203,8 +208,8 @@ class ReviewController(QObject):
             return
         page = self._model.page(self.page_id) if self.page_id else None
         title = _("Page {n}").format(n=page.number) if page else ""
-        pane.show_page(self.page_id, title)  # type: ignore[attr-defined]
-        pane.set_streaming(  # type: ignore[attr-defined]
+        pane.show_page(self.page_id, title)
+        pane.set_streaming(
             page is not None and page.state is PageState.STREAMING)
         self._turned = page.rotation if page else 0
         self._was_final = page is not None and page.state.final
@@ -219,7 +224,7 @@ class ReviewController(QObject):
         result = await asyncio.wrap_future(future)
         if page_id != self.page_id or self._pane is None:
             return
-        self._pane.set_result(page_id, result)  # type: ignore[attr-defined]
+        self._pane.set_result(page_id, result)
         self._joined = True
         early, self._early = self._early, []
         self._raw_tail = result.raw[-_OVERLAP:]
@@ -236,12 +241,12 @@ class ReviewController(QObject):
         except VersoError as error:
             log.info("no picture of page %s: %s", page_id, error)
             if page_id == self.page_id and self._pane is not None:
-                self._pane.set_bitmap_failed(  # type: ignore[attr-defined]
+                self._pane.set_bitmap_failed(
                     page_id, error.problem().message)
             return
         image = await asyncio.to_thread(_read, rendered)
         if page_id == self.page_id and self._pane is not None:
-            self._pane.set_bitmap(page_id, image)  # type: ignore[attr-defined]
+            self._pane.set_bitmap(page_id, image)
 
 
 def overlap(before: str, after: str) -> int:

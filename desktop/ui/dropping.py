@@ -46,6 +46,6 @@ def keep_pasted(image: QImage) -> Path:
     while path.exists():
         path = folder / f"{stamp} ({number}).png"
         number += 1
-    if not image.save(str(path), "PNG"):
+    if not image.save(str(path)):
         raise OSError(f"cannot write {path}")
     return path

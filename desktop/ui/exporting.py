@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,9 +35,9 @@ class Exporting:
             n=len(documents)))
         for name, exporter in EXPORTERS.items():
             menu.addAction(f"{_(exporter.title)}…",
-                           lambda name=name: self.choose_folder([name]))
+                           self._chooser([name]))
         menu.addSeparator()
-        menu.addAction(_("All formats…"), lambda: self.choose_folder(list(EXPORTERS)))
+        menu.addAction(_("All formats…"), self._chooser(list(EXPORTERS)))
 
     def _documents(self) -> list[int]:
         """The documents meant: those chosen in the queue, else that of the page shown, else
@@ -50,6 +50,9 @@ class Exporting:
         if shown is not None:
             return [shown.document_id]
         return [document.id for document in window.model.documents()]
+
+    def _chooser(self, formats: Sequence[str]) -> Callable[[], None]:
+        return lambda: self.choose_folder(formats)
 
     def choose_folder(self, formats: Sequence[str]) -> None:
         """Ask where to, then write."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSettings, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
@@ -43,6 +44,9 @@ from desktop.ui.topbar import TopBar
 from desktop.ui.views.empty import EmptyArea
 from desktop.ui.views.queue import QueueView
 from desktop.ui.views.thumbnails import Thumbnails
+
+if TYPE_CHECKING:
+    from desktop.ui.review.pane import ReviewPane
 
 _LAYOUT = 1
 """Version of the docks' lay-out; a saved one of another version is not restored."""
@@ -85,7 +89,7 @@ class MainWindow(QMainWindow):
         self.figures = FigureBar(theme)
         self.statusBar().setSizeGripEnabled(False)
         self.statusBar().addPermanentWidget(self.figures, 1)
-        self.toast = Toast(self.centralWidget(), theme)
+        self.toast = Toast(self._stack, theme)
         self.notice = DesktopNotice(self)
         self.commands = Commands(self, store)
         self._connect()
@@ -101,7 +105,7 @@ class MainWindow(QMainWindow):
         self._stack.addWidget(self.empty)
         self._stack.addWidget(self.placeholder)
         self.setCentralWidget(self._stack)
-        self.pane: QWidget | None = None
+        self.pane: ReviewPane | None = None
 
     def _build_docks(self, theme: Theme) -> None:
         self.queue = QueueView(self.model, self.thumbnails, theme)
@@ -173,7 +177,7 @@ class MainWindow(QMainWindow):
     def load_rendering(self) -> None:
         """Start Chromium before the first page needs it."""
         if self.pane is not None:
-            self.pane.result.start_rendering()  # type: ignore[attr-defined]
+            self.pane.result.start_rendering()
 
     # --- what the session says
     def open(self) -> None:
@@ -280,6 +284,7 @@ class MainWindow(QMainWindow):
         self._show_state()
 
     _basis: tuple[object, ...] = ()
+    _first_show = False
     _narrow = False
     _folded = False
     _any = False
@@ -293,7 +298,7 @@ class MainWindow(QMainWindow):
     def _follow_changed(self, follow: bool) -> None:
         self.actions_["follow"].setChecked(follow)
         if self.pane is not None:
-            self.pane.set_following(follow)  # type: ignore[attr-defined]
+            self.pane.set_following(follow)
 
     # --- showing things
     def show_problem(self, problem: object) -> None:
@@ -329,7 +334,7 @@ class MainWindow(QMainWindow):
             part.apply_theme(theme)
         self.close_messages.setIcon(icon("x", theme, "secondary"))
         if self.pane is not None:
-            self.pane.apply_theme(theme)  # type: ignore[attr-defined]
+            self.pane.apply_theme(theme)
         self._show_state()
 
     # --- drops
@@ -428,9 +433,9 @@ class MainWindow(QMainWindow):
         self.tasks.close()
         self.bridge.close()
         if self.pane is not None:
-            self.pane.close_engine()  # type: ignore[attr-defined]
+            self.pane.close_engine()
 
-    def bring_to_front(self) -> None:
+    def bring_to_front(self, _files: object = None) -> None:
         """Show the window above others, wherever it is."""
         self.setWindowState(self.windowState() & ~Qt.WindowState.WindowMinimized)
         self.show()

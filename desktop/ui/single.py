@@ -73,7 +73,7 @@ class SingleInstance(QObject):
         if not socket.canReadLine():
             return
         try:
-            names = json.loads(socket.readLine().data())
+            names = json.loads(bytes(socket.readLine().data()))
         except ValueError:
             socket.abort()
             return

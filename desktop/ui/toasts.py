@@ -31,10 +31,11 @@ class Toast(QWidget):
 
     def __init__(self, host: QWidget, theme: Theme) -> None:
         super().__init__(host)
+        self._host = host
         self._theme = theme
         self._kind = "info"
         self.setAccessibleName(_("Message"))
-        row = QHBoxLayout(self)
+        row = self._row = QHBoxLayout(self)
         row.setContentsMargins(12, 8, 8, 8)
         row.setSpacing(8)
         self._icon = QLabel()
@@ -51,7 +52,7 @@ class Toast(QWidget):
         row.addWidget(self.text, 1)
         row.addWidget(self.button)
         row.addWidget(self._close, 0, Qt.AlignmentFlag.AlignTop)
-        self._act: Callable[[], None] | None = None
+        self._act: Callable[[], object] | None = None
         self.button.clicked.connect(self._clicked)
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
@@ -61,7 +62,7 @@ class Toast(QWidget):
         self.hide()
 
     def say(self, text: str, kind: str = "info", action: str = "",
-            act: Callable[[], None] | None = None) -> None:
+            act: Callable[[], object] | None = None) -> None:
         """Show TEXT (KIND: info, ok, warning, error), with a button ACTION that calls ACT.
 
         Mere news does not take away a message that offers to do something.
@@ -98,10 +99,10 @@ class Toast(QWidget):
         self.update()
 
     def _place(self) -> None:
-        host = self.parentWidget()
+        host = self._host
         width = min(MOST_WIDE, host.width() - 32)
         self.setFixedWidth(width)
-        height = self.layout().heightForWidth(width)
+        height = self._row.heightForWidth(width)
         self.setFixedHeight(max(height, 44))
         self.move((host.width() - width) // 2, host.height() - self.height() - 16)
 

@@ -6,6 +6,7 @@ What is said in words gives way to icons alone, the least needed first, where ro
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QAction, QColor, QPainter, QPaintEvent, QPen, QResizeEvent
@@ -173,7 +174,8 @@ class TopBar(QWidget):
         """The pill's menu: (name, title, chosen) of every engine that can be used, and EXTRA."""
         self.engine_menu.clear()
         for name, title, chosen in choices:
-            action = self.engine_menu.addAction(title, lambda name=name: choose(name))
+            action = self.engine_menu.addAction(title)
+            action.triggered.connect(partial(_call, choose, name))
             action.setCheckable(True)
             action.setChecked(chosen)
         self.engine_menu.addSeparator()
@@ -220,3 +222,7 @@ class TopBar(QWidget):
         painter.fillRect(self.rect(), QColor(self._theme.window))
         painter.setPen(QColor(self._theme.border))
         painter.drawLine(0, self.height() - 1, self.width(), self.height() - 1)
+
+
+def _call(choose: Callable[[str], None], name: str, _checked: bool = False) -> None:
+    choose(name)

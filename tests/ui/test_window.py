@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QMimeData, QModelIndex, Qt
 from PySide6.QtGui import QGuiApplication, QImage
-from PySide6.QtWidgets import QLineEdit
+from PySide6.QtWidgets import QFileDialog, QLineEdit
 from pytestqt.qtbot import QtBot
 
 from desktop import paths
@@ -185,7 +185,7 @@ def test_failed_pages_are_listed_found_and_retried(window: MainWindow, qtbot: Qt
     window.problem_list.activated.emit(window.problem_list.model().index(0, 0))
     assert window.controller.page_id == window.problems.problems[0].page_id
     window.problem_list.copy()
-    assert "sample.pdf" in QGuiApplication.clipboard().text()
+    assert window.problems.problems[0].problem.message in QGuiApplication.clipboard().text()
     assert first is not None
 
 
@@ -253,6 +253,13 @@ def test_export_writes_the_document(window: MainWindow, qtbot: QtBot, tmp_path: 
     menu = window.top.export_menu
     window.commands.exporting.fill(menu)
     assert [action.text() for action in menu.actions() if action.text()][-1] == "All formats…"
+    menu.actions()[1].trigger()
+    dialog = window.findChild(QFileDialog)
+    assert dialog is not None
+    dialog.fileSelected.emit(str(tmp_path))
+    dialog.reject()
+    qtbot.waitUntil(lambda: "exported" in window.toast.text.text(), timeout=WAIT)
+    window.toast.text.clear()
     window.commands.exporting.start([window.model.documents()[0].id], tmp_path, ["md", "json"])
     qtbot.waitUntil(lambda: "exported" in window.toast.text.text(), timeout=WAIT)
     assert "A page out of a script" in (tmp_path / "sample" / "sample.md").read_text()

@@ -212,7 +212,7 @@ class QueueModel(QAbstractItemModel):
             return QModelIndex()
         return self.createIndex(row, 0, node.view.id)
 
-    def parent(self, index: Index = QModelIndex()) -> Any:  # type: ignore[override]  # noqa: B008
+    def parent(self, index: Index = QModelIndex()) -> Any:  # noqa: B008
         document = index.internalId() if index.isValid() else 0
         row = self._row_of.get(document) if document else None
         return QModelIndex() if row is None else self.createIndex(row, 0, 0)

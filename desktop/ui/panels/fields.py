@@ -160,7 +160,8 @@ class Field(QWidget):
         dialog = QFileDialog(self, _(self.setting.title), edit.text())
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.fileSelected.connect(lambda name: (edit.setText(name), self._tell(name)))
+        dialog.fileSelected.connect(edit.setText)
+        dialog.fileSelected.connect(self._tell)
         dialog.open()
 
     def _tell(self, value: object) -> None:

@@ -35,6 +35,7 @@ class LogPanel(QWidget):
         self._theme = theme
         self._lines: deque[LogAdded] = deque(maxlen=KEPT)
         self._level = logging.INFO
+        self.text = QPlainTextEdit()
         column = QVBoxLayout(self)
         column.setContentsMargins(8, 6, 8, 6)
         column.setSpacing(6)
@@ -55,7 +56,6 @@ class LogPanel(QWidget):
         bar.addStretch(1)
         bar.addWidget(copy)
         column.addLayout(bar)
-        self.text = QPlainTextEdit()
         self.text.setReadOnly(True)
         self.text.setAccessibleName(_("Log"))
         self.text.setMaximumBlockCount(KEPT)

@@ -6,11 +6,19 @@ from PySide6.QtCore import (
     QAbstractListModel,
     QModelIndex,
     QPersistentModelIndex,
+    QPoint,
     QSize,
     Qt,
     Signal,
 )
-from PySide6.QtGui import QFontMetrics, QGuiApplication, QKeySequence, QPainter, QResizeEvent
+from PySide6.QtGui import (
+    QFontMetrics,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QPainter,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
@@ -29,6 +37,7 @@ from desktop.ui.views.delegate import bold, small
 from desktop.ui.views.fitting import wrapped
 from desktop.ui.words import DOT
 
+Index = QModelIndex | QPersistentModelIndex
 VIEW_ROLE = int(Qt.ItemDataRole.UserRole)
 ICON = 16
 PAD = 8
@@ -107,14 +116,14 @@ class _Delegate(QStyledItemDelegate):
                 wrapped(problem.problem.hint, small(font), width, 6)
                 if problem.problem.hint else [])
 
-    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex) -> QSize:
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         place, message, hint = self._lines(index.data(VIEW_ROLE))
         font = self._view.font()
         return QSize(0, len(place) * QFontMetrics(bold(font)).height()
                      + len(message) * QFontMetrics(font).height()
                      + len(hint) * QFontMetrics(small(font)).height() + 2 * PAD - 4)
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex) -> None:
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         painter.save()
         rect = option.rect
         if option.state & QStyle.StateFlag.State_Selected:
@@ -173,20 +182,20 @@ class ProblemsPanel(QListView):
         QGuiApplication.clipboard().setText(
             "\n".join(line_of(model.index(row, 0).data(VIEW_ROLE)) for row in rows))
 
-    def _menu(self, position: object) -> None:
+    def _menu(self, position: QPoint) -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         index = self.currentIndex()
         menu.addAction(_("Go there"), lambda: self.go_to.emit(index.data(VIEW_ROLE))
                        ).setEnabled(index.isValid())
         menu.addAction(_("Copy"), self.copy).setEnabled(self.model().rowCount() > 0)
-        menu.popup(self.viewport().mapToGlobal(position))  # type: ignore[arg-type]
+        menu.popup(self.viewport().mapToGlobal(position))
 
-    def keyPressEvent(self, event: object) -> None:
-        if event.matches(QKeySequence.StandardKey.Copy):  # type: ignore[attr-defined]
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Copy):
             self.copy()
             return
-        super().keyPressEvent(event)  # type: ignore[arg-type]
+        super().keyPressEvent(event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtCore import QEvent, QModelIndex, QRect, QRectF, QSize, Qt
+from PySide6.QtCore import QEvent, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen
 from PySide6.QtWidgets import (
     QLineEdit,
@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 from desktop.i18n import _
 from desktop.jobs.events import DocumentState, DocumentView, PageState, PageView
 from desktop.ui import words
-from desktop.ui.models.queue import FRACTION_ROLE, VIEW_ROLE
+from desktop.ui.models.queue import FRACTION_ROLE, VIEW_ROLE, Index
 from desktop.ui.theme import Theme, colour, pixmap
 from desktop.ui.views.fitting import wrapped
 from desktop.ui.views.thumbnails import Thumbnails
@@ -68,7 +68,7 @@ class QueueDelegate(QStyledItemDelegate):
     def _width(self) -> int:
         return int(self._view.viewport().width())
 
-    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex) -> QSize:
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         font = self._view.font()
         if index.internalId():
             lines = QFontMetrics(font).height() + 2 * QFontMetrics(small(font)).height()
@@ -96,7 +96,7 @@ class QueueDelegate(QStyledItemDelegate):
         return wrapped(text, small(font), self._width() - TEXT_LEFT - PAD, 4) if text else []
 
     # --- drawing
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex) -> None:
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         view = index.data(VIEW_ROLE)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -129,7 +129,7 @@ class QueueDelegate(QStyledItemDelegate):
         painter.drawPixmap(x, y, self._pixmaps[key])
 
     def _document(self, painter: QPainter, rect: QRect, view: DocumentView,
-                  index: QModelIndex) -> None:
+                  index: Index) -> None:
         font = self._view.font()
         name_metrics, small_metrics = QFontMetrics(bold(font)), QFontMetrics(small(font))
         top = rect.top() + 6
@@ -160,7 +160,7 @@ class QueueDelegate(QStyledItemDelegate):
             painter.drawText(rect.left() + TEXT_LEFT, y + small_metrics.ascent(), line)
             y += small_metrics.height()
 
-    def _page(self, painter: QPainter, rect: QRect, page: PageView, index: QModelIndex) -> None:
+    def _page(self, painter: QPainter, rect: QRect, page: PageView, index: Index) -> None:
         font = self._view.font()
         metrics, small_metrics = QFontMetrics(font), QFontMetrics(small(font))
         box = QRect(rect.left() + TEXT_LEFT - 4, rect.top() + (rect.height() - THUMB.height()) // 2,
@@ -223,7 +223,7 @@ class QueueDelegate(QStyledItemDelegate):
 
     # --- editing in place: a page range, or the password a document asks for
     def createEditor(self, parent: QWidget, option: QStyleOptionViewItem,
-                     index: QModelIndex) -> QWidget:
+                     index: Index) -> QWidget:
         view = index.data(VIEW_ROLE)
         editor = QLineEdit(parent)
         editor.setFrame(True)
@@ -240,18 +240,18 @@ class QueueDelegate(QStyledItemDelegate):
             editor.setAccessibleName(_("Page range"))
         return editor
 
-    def setEditorData(self, editor: QWidget, index: QModelIndex) -> None:
+    def setEditorData(self, editor: QWidget, index: Index) -> None:
         assert isinstance(editor, QLineEdit)
         editor.setText(index.data(Qt.ItemDataRole.EditRole) or "")
 
-    def setModelData(self, editor: QWidget, model: Any, index: QModelIndex) -> None:
+    def setModelData(self, editor: QWidget, model: Any, index: Index) -> None:
         assert isinstance(editor, QLineEdit)
         password = editor.echoMode() == QLineEdit.EchoMode.Password
         if not (password and not editor.text()):
             model.setData(index, editor.text().strip() if not password else editor.text())
 
     def updateEditorGeometry(self, editor: QWidget, option: QStyleOptionViewItem,  # noqa: N802
-                             index: QModelIndex) -> None:
+                             index: Index) -> None:
         rect = option.rect.adjusted(TEXT_LEFT - 8, 0, -4, 0)
         height = max(rect.height(), editor.sizeHint().height())
         editor.setGeometry(rect.left(), rect.top(), rect.width(), height)

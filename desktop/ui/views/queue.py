@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QAbstractItemView, QFrame, QMenu, QTreeView, QWidg
 
 from desktop.i18n import _
 from desktop.jobs.events import DocumentState, DocumentView, PageView
-from desktop.ui.models.queue import QueueModel
+from desktop.ui.models.queue import Index, QueueModel
 from desktop.ui.theme import Theme, colour
 from desktop.ui.views.delegate import TEXT_LEFT, QueueDelegate
 from desktop.ui.views.thumbnails import Thumbnails
@@ -114,7 +114,7 @@ class QueueView(QTreeView):
         if index.isValid():
             self.viewport().update(self.visualRect(index))
 
-    def currentChanged(self, current: QModelIndex, previous: QModelIndex) -> None:  # noqa: N802
+    def currentChanged(self, current: Index, previous: Index) -> None:  # noqa: N802
         super().currentChanged(current, previous)
         view = self._model.view_of(current)
         if isinstance(view, PageView) and self.hasFocus():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QImage, QPixmap
@@ -64,7 +65,7 @@ class Thumbnails(QObject):
             key, _nothing = self._wanted.popitem()
             future = self._session.thumbnail(key[0], SIDE)
             self._running[key] = future
-            future.add_done_callback(lambda done, key=key: self._arrived(key, done))
+            future.add_done_callback(partial(self._arrived, key))
 
     def _arrived(self, key: Key, done: Future[RenderedPage]) -> None:
         """Any thread: the bitmap is in a file; read it away from the window's thread."""
