@@ -109,7 +109,7 @@ def test_pausing_and_stopping(window: MainWindow, qtbot: QtBot, samples: Path,
     qtbot.waitUntil(lambda: window.state.run is RunState.PAUSED
                     and PageState.STREAMING not in states(window), timeout=WAIT)
     assert window.actions_["start_pause"].text() == "Start"
-    assert states(window).count(PageState.WAITING) >= 19
+    qtbot.waitUntil(lambda: states(window).count(PageState.WAITING) >= 19, timeout=WAIT)
     drop(window, mime_of([samples / "scan.png"]))  # a pause is not undone by a drop
     qtbot.waitUntil(lambda: len(window.model.documents()) == 2, timeout=WAIT)
     assert window.state.run is RunState.PAUSED
