@@ -17,7 +17,9 @@ from desktop.engines.base import Confidence, Finish, Oriented, Output, Regions, 
 from desktop.engines.embedded import (
     bitmap,
     blocks,
+    bullets,
     detect,
+    emphasis,
     headings,
     initials,
     layout,
@@ -28,7 +30,7 @@ from desktop.engines.embedded import (
     textlayer,
     write,
 )
-from desktop.engines.embedded.model import Block, Line, Pixels
+from desktop.engines.embedded.model import BOLD, Block, Line, Pixels
 from desktop.engines.embedded.models import Models
 from desktop.intake import words as intake
 from desktop.protocol.messages import Region, SubmitPage
@@ -122,8 +124,12 @@ class PageReader:
         height, width = image.shape[:2]
         found: list[Block] = []
         images = list(images)
+        luminance = bitmap.gray(image)
+        if not any(line.style & BOLD for line in lines):
+            emphasis.set_bold(lines, luminance)
+        bullets.mark(lines, luminance)
         rules = rulelines.joined(rules if read else rulelines.find(
-            bitmap.gray(image), 2.5 * blocks.body_size(lines)))
+            luminance, 2.5 * blocks.body_size(lines)))
         windows = _windows(image)
         for top, bottom in windows:
             regions = [layout.Found(f.label, (f.box[0], f.box[1] + top, f.box[2], f.box[3] + top),

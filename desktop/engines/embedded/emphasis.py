@@ -1,0 +1,73 @@
+"""Bold print, told by its strokes where no font says so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from desktop.engines.embedded.model import BOLD, Line, Pixels
+from desktop.engines.embedded.recognize import slice_of
+
+_HEAVIER = 1.3
+"""Times the page's usual stroke from which on a line is bold."""
+_CONTRAST = 40
+"""Gray levels by which ink differs from its ground."""
+_LEAST = 6.0
+"""Height in pixels of small letters under which strokes are all one pixel wide."""
+
+
+def set_bold(lines: Sequence[Line], luminance: Pixels) -> None:
+    """Mark those of LINES as bold whose strokes are clearly heavier than the page's usual ones.
+
+    Strokes are measured against the height of the small letters, so that large print is not
+    bold for being large.
+    """
+    kinds: dict[str, list[Line]] = {}
+    for line in lines:
+        if not line.vertical and (kind := _kind(line)):
+            kinds.setdefault(kind, []).append(line)
+    for members in kinds.values():
+        weights = [_weight(slice_of(luminance, line.box)) for line in members]
+        known = sorted((weight, line.box[2] - line.box[0]) for line, weight in
+                       zip(members, weights, strict=True) if weight)
+        if len(known) < 4:
+            continue
+        running = np.cumsum([width for _, width in known])
+        usual = known[int(np.searchsorted(running, running[-1] / 2))][0]
+        for line, weight in zip(members, weights, strict=True):
+            if weight > _HEAVIER * usual:
+                line.style |= BOLD
+
+
+def _kind(line: Line) -> str:
+    """Lines of which kind LINE can be compared with; "" for none."""
+    text = line.text
+    if not text:
+        return "unread"
+    if "__" in text:
+        return ""
+    if sum("\u2e80" <= c <= "\u9fff" or "\uac00" <= c <= "\ud7a3" for c in text) > len(text) / 2:
+        return "square"
+    # Figures and capitals have no small letters to be measured by.
+    return "letters" if sum(map(str.islower, text)) > 2 else ""
+
+
+def _weight(part: Pixels) -> float:
+    """Mean width of the strokes over the height of the small letters; 0 where it is unclear."""
+    if min(part.shape) < 8:
+        return 0.0
+    ground = float(np.median(part))
+    ink = np.abs(part.astype(np.float32) - ground)
+    most = float(np.percentile(ink, 97))
+    if most < _CONTRAST:
+        return 0.0
+    ink = np.minimum(ink / most, 1.0)
+    mask = ink > 0.5
+    runs = int(mask[:, 0].sum() + (mask[:, 1:] & ~mask[:, :-1]).sum())
+    profile = mask.sum(axis=1)
+    if runs < 8:
+        return 0.0
+    band = np.flatnonzero(profile > 0.45 * np.percentile(profile, 95))
+    height = float(band[-1] - band[0] + 1)
+    return float(ink.sum()) / runs / height if height >= _LEAST else 0.0
