@@ -8,6 +8,8 @@ from PySide6.QtCore import QEvent, QObject, Qt, QTimer
 from PySide6.QtWidgets import QApplication, QWidget
 
 BEAT_MS = 5
+SAME_FRAME = 0.012
+"""Paints closer together belong to one repaint of the window."""
 
 
 class StallMeter(QObject):
@@ -51,7 +53,7 @@ class StallMeter(QObject):
 
 
 class PaintMeter(QObject):
-    """When widgets below WINDOW were painted."""
+    """When any of WIDGETS was painted."""
 
     def __init__(self, *widgets: QWidget) -> None:
         super().__init__()
@@ -60,8 +62,10 @@ class PaintMeter(QObject):
             widget.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Paint:
-            self.times.append(time.perf_counter())
+        now = time.perf_counter()
+        if event.type() == QEvent.Type.Paint and (
+                not self.times or now - self.times[-1] > SAME_FRAME):
+            self.times.append(now)
         return False
 
     def median_interval(self) -> float:
