@@ -248,6 +248,7 @@ class MainWindow(QMainWindow):
                 fact += " · " + ngettext("{n} page", "{n} pages", pages).format(n=f"{pages:,}")
             self.queue_dock.set_fact(fact)
             self._stack.setCurrentIndex(1 if documents else 0)
+            self.toast.raise_()  # the page that comes to the front must not cover it
             shown = self.model.page(self.controller.page_id or "")
             self.settings.set_page(shown)
             self._suspicious = sum(document.suspicious for document in documents)

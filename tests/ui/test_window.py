@@ -41,6 +41,12 @@ def test_an_empty_window_teaches_what_to_do(window: MainWindow, qtbot: QtBot) ->
     qtbot.waitUntil(lambda: all_final(window), timeout=WAIT)
     assert not window.empty.isVisible()
     assert states(window) == [PageState.COMPLETE] * 3
+    qtbot.waitUntil(lambda: window.toast.isVisible(), timeout=WAIT)
+    assert window.toast.text.text() == "3 pages are read."
+    middle = window.toast.mapTo(window, window.toast.rect().center())
+    assert window.childAt(middle) is not None
+    assert window.toast.isAncestorOf(window.childAt(middle)) or (
+        window.childAt(middle) is window.toast)
 
 
 def test_dropped_files_are_read_and_shown(window: MainWindow, qtbot: QtBot, samples: Path,
