@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from desktop.engines.embedded import tables
+from desktop.engines.embedded import labels, tables
 from desktop.engines.embedded.layout import Found
 from desktop.engines.embedded.model import (
     BOLD,
@@ -39,8 +39,6 @@ LABELS = {
 """Classes of the layout model → labels of grounded Markdown."""
 
 _CLAIMING = ("table", "figure", "equation")
-_MARGIN = 0.09
-"""Share of the page's height in which headers and footers stand."""
 
 
 @dataclass(frozen=True)
@@ -59,12 +57,23 @@ def build(lines: Sequence[Line], sheet: Sheet) -> list[Block]:
     """All blocks of a page in reading order."""
     regions = _tidied(sheet.regions, lines)
     body = body_size(lines)
+    lines, under = _without_watermark(lines, body)
     blocks, free = _claimed(lines, regions, sheet, body)
     blocks += _pictures(sheet, blocks, free)
     paragraphs = [_labelled(group, regions, body, sheet) for group in _groups(free, regions)]
     blocks += paragraphs
-    _furniture(blocks, sheet, body)
-    return in_order(blocks)
+    blocks += [Block("footer", line.box, [line]) for line in under]
+    labels.furniture(blocks, sheet.width, sheet.height, body)
+    return labels.numbered(in_order(blocks), body)
+
+
+def _without_watermark(lines: Sequence[Line],
+                       body: float) -> tuple[Sequence[Line], list[Line]]:
+    """LINES without large print that runs across several others, and that print."""
+    across = [line for line in lines if line.size > 2 * body and sum(
+        line.box[0] < (x.box[0] + x.box[2]) / 2 < line.box[2]
+        and line.box[1] < (x.box[1] + x.box[3]) / 2 < line.box[3] for x in lines) > 3]
+    return [line for line in lines if line not in across] if across else lines, across
 
 
 def body_size(lines: Sequence[Line]) -> float:
@@ -85,12 +94,28 @@ def in_order(blocks: list[Block]) -> list[Block]:
     bottom = [b for b in blocks if b.label in ("footer", "page_number")]
     rest = [b for b in blocks if b.label not in ("header", "footer", "page_number")]
     vertical = [b for b in rest if b.lines and all(line.vertical for line in b.lines)]
-    rightwards = len(vertical) > 0.6 * len(rest)
+    leftwards = [b for b in rest if 2 * sum(line.leftwards for line in b.lines) > len(b.lines)]
+    from_right = max(len(vertical), len(leftwards)) > 0.6 * len(rest)
     main = [part[i] for part in _stacked(rest)
-            for i in reading_order([b.box for b in part], rightwards)]
+            for i in reading_order([b.box for b in part], from_right)]
     top.sort(key=lambda b: (b.box[1], b.box[0]))
     bottom.sort(key=lambda b: (b.box[1], b.box[0]))
     return top + _with_captions(main) + bottom
+
+
+def _reach(block: Block, others: Sequence[Block]) -> Box:
+    """The box by which BLOCK is ordered: a heading is as wide as what it stands over."""
+    if block.label not in ("title", "sub_title") or not block.lines:
+        return block.box
+    x1, y1, x2, y2 = block.box
+    size = block.lines[0].size
+    below = [b.box for b in others if b is not block and b.box[1] >= y2 - 0.5 * size
+             and overlap(b.box[0], b.box[2], x1, x2) > 0]
+    if below:
+        nearest = min(below, key=lambda box: box[1])
+        if nearest[1] - y2 < 1.5 * size and abs(nearest[0] - x1) < 2 * size:
+            return min(x1, nearest[0]), y1, max(x2, nearest[2]), y2
+    return block.box
 
 
 _NUMBERED = re.compile(r"^(\d{1,3})[.)]?\s")
@@ -114,9 +139,30 @@ def _stacked(blocks: list[Block]) -> list[list[Block]]:
             cuts.append(y - 2)
     if len(cuts) < 2:
         # Two columns may well begin with two sections.
-        return [blocks]
+        cuts = _beside_text(blocks)
     edges = [float("-inf"), *sorted(cuts), float("inf")]
     return [[b for b in blocks if low <= b.box[1] < high] for low, high in pairwise(edges)]
+
+
+def _beside_text(blocks: list[Block]) -> list[float]:
+    """Where to cut so that headings in the margin come before the text they stand beside."""
+    heads = [b for b in blocks if b.label == "sub_title" and b.lines]
+    pairs: list[tuple[Block, Block]] = []
+    for head in heads:
+        beside = [b for b in blocks if b.label in ("text", "list", "table") and b.lines
+                  and b.box[0] > head.box[2] and abs(b.lines[0].box[1] - head.box[1])
+                  < head.lines[0].size]
+        if len(beside) == 1:
+            pairs.append((head, beside[0]))
+    if len(pairs) < 2:
+        return []
+    edge = min(text.box[0] for _, text in pairs)
+    first = min(head.box[1] for head, _ in pairs)
+    margin = [b for b in blocks if b.box[2] <= edge and b.box[1] >= first - 2]
+    if {id(b) for b in margin} != {id(head) for head, _ in pairs}:
+        return []
+    cuts = [min(head.box[1], text.box[1]) - 2 for head, text in pairs]
+    return [y for y in cuts if not any(b.box[1] < y - 2 and b.box[3] > y + 4 for b in blocks)]
 
 
 def _with_captions(blocks: list[Block]) -> list[Block]:
@@ -245,7 +291,7 @@ def _groups(lines: list[Line], regions: Sequence[Found]) -> list[list[Line]]:
                 break
             if lines[a].vertical != lines[b].vertical:
                 continue
-            if _beside(flat[a], flat[b]):
+            if _beside(flat[a], flat[b]) and not _gutter(flat, a, b):
                 if _same(region_of[a], region_of[b], regions):
                     parent[root(b)] = root(a)
             elif below is None and _under(flat[a], flat[b]):
@@ -294,6 +340,19 @@ def _beside(a: Line, b: Line) -> bool:
             < (_GAP if a.quad is None else _GAP_SEEN) * min(a.size, b.size))
 
 
+def _gutter(lines: Sequence[Line], a: int, b: int) -> bool:
+    """Whether the gap between two lines beside each other goes on above or below."""
+    left, right = sorted((lines[a], lines[b]), key=lambda line: line.box[0])
+    x = (left.box[2] + right.box[0]) / 2
+    size = min(left.size, right.size)
+    near = [line for i, line in enumerate(lines) if i not in (a, b)
+            and -2.2 * size < overlap(line.box[1], line.box[3], left.box[1], left.box[3])
+            < 0.5 * size]
+    before = any(x - 2 * size < line.box[2] <= x for line in near)
+    behind = any(x <= line.box[0] < x + 2 * size for line in near)
+    return before and behind and not any(line.box[0] < x < line.box[2] for line in near)
+
+
 def _under(a: Line, b: Line) -> bool:
     """B is the next line below A in the same column."""
     common = overlap(a.box[0], a.box[2], b.box[0], b.box[2])
@@ -318,7 +377,8 @@ def _leading(lines: Sequence[Line]) -> float:
 def _alike(a: Line, b: Line, leading: float) -> bool:
     """Close enough, and set alike, to be one paragraph."""
     size = min(a.size, b.size)
-    if max(a.size, b.size) > 1.22 * size or (a.style ^ b.style) & (BOLD | MONOSPACE):
+    larger = 1.1 if a.words and b.words else 1.22
+    if max(a.size, b.size) > larger * size or (a.style ^ b.style) & (BOLD | MONOSPACE):
         return False
     # The empty lines of a listing belong to it.
     return b.box[1] - a.box[3] < (2.7 if a.style & MONOSPACE else max(0.75, leading)) * size
@@ -333,56 +393,6 @@ def _labelled(group: list[Line], regions: Sequence[Found], body: float, sheet: S
         index = _region(line, regions)
         label = LABELS[regions[index].label] if index >= 0 else "text"
         votes[label] = votes.get(label, 0.0) + line.box[2] - line.box[0]
-    block = Block(max(votes, key=lambda name: votes[name]), union([x.box for x in group]), group)
-    size = sum(line.size for line in group) / len(group)
-    width = max(line.box[2] - line.box[0] for line in group)
-    if block.label in ("header", "footer") and (
-            not _at_edge(block.box, sheet) or size > 1.3 * body):
-        block.label = "text"
-    if block.label in ("text", "sub_title") and len(rows(group)) <= 4 and body:
-        bold = all(line.style & BOLD for line in group)
-        if size > 1.3 * body or (bold and size > 0.95 * body and width < 0.6 * sheet.width
-                                 and len(rows(group)) <= 2):
-            block.label = "sub_title"
-        elif block.label == "sub_title" and (size < 0.85 * body or (
-                len(rows(group)) > 2 and size < 1.15 * body)):
-            block.label = "text"
-    elif block.label == "sub_title":
-        block.label = "text"
-    return block
-
-
-def _at_edge(box: Box, sheet: Sheet) -> bool:
-    middle = (box[1] + box[3]) / 2
-    return not 0.12 * sheet.height < middle < 0.88 * sheet.height
-
-
-def _furniture(blocks: list[Block], sheet: Sheet, body: float) -> None:
-    """Label what stands alone at the edges of the page; take back what the model put there
-    wrongly."""
-    texts = [b for b in blocks if b.lines]
-    if not texts:
-        return
-    for block in texts:
-        upright = not all(line.vertical for line in block.lines)
-        edge = block.box[0] < 0.07 * sheet.width or block.box[2] > 0.93 * sheet.width
-        if (not upright and edge and len(texts) > 2
-                and block.box[2] - block.box[0] < 0.06 * sheet.width):
-            block.label = "footer"
-    others = [b for b in blocks if b.label not in ("header", "footer")]
-    for block in list(others):
-        if block.label not in ("text", "sub_title") or len(rows(block.lines)) > 2:
-            continue
-        size = max(line.size for line in block.lines)
-        rest = [b for b in others if b is not block]
-        if not rest or size > 1.25 * body:
-            continue
-        # Several that stand beside each other in the margin do not hide it from each other.
-        above = min((b.box[1] for b in rest if b.box[3] > _MARGIN * sheet.height),
-                    default=sheet.height)
-        under = max((b.box[3] for b in rest if b.box[1] < (1 - _MARGIN) * sheet.height),
-                    default=0.0)
-        if block.box[3] < _MARGIN * sheet.height and above - block.box[3] > 1.2 * size:
-            block.label = "header"
-        elif block.box[1] > (1 - _MARGIN) * sheet.height and block.box[1] - under > 0.8 * size:
-            block.label = "footer"
+    voted = max(votes, key=lambda name: votes[name])
+    return Block(labels.of(group, voted, body, sheet.width, sheet.height),
+                 union([x.box for x in group]), group)

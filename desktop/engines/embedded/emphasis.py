@@ -9,8 +9,8 @@ import numpy as np
 from desktop.engines.embedded.model import BOLD, Line, Pixels
 from desktop.engines.embedded.recognize import slice_of
 
-_HEAVIER = 1.3
-"""Times the page's usual stroke from which on a line is bold."""
+_HEAVIER, _HEAVIER_UNREAD = 1.22, 1.3
+"""Times the page's usual stroke from which on a line is bold; more where it may be anything."""
 _CONTRAST = 40
 """Gray levels by which ink differs from its ground."""
 _LEAST = 6.0
@@ -27,7 +27,8 @@ def set_bold(lines: Sequence[Line], luminance: Pixels) -> None:
     for line in lines:
         if not line.vertical and (kind := _kind(line)):
             kinds.setdefault(kind, []).append(line)
-    for members in kinds.values():
+    for kind, members in kinds.items():
+        least = _HEAVIER_UNREAD if kind == "unread" else _HEAVIER
         weights = [_weight(slice_of(luminance, line.box)) for line in members]
         known = sorted((weight, line.box[2] - line.box[0]) for line, weight in
                        zip(members, weights, strict=True) if weight)
@@ -36,7 +37,7 @@ def set_bold(lines: Sequence[Line], luminance: Pixels) -> None:
         running = np.cumsum([width for _, width in known])
         usual = known[int(np.searchsorted(running, running[-1] / 2))][0]
         for line, weight in zip(members, weights, strict=True):
-            if weight > _HEAVIER * usual:
+            if weight > least * usual:
                 line.style |= BOLD
 
 

@@ -41,8 +41,10 @@ def refine(block: Block, height: float, leading: float = 0.0) -> list[Block]:
         block.label = "page_number"
     if block.label in ("table_caption", "image_caption", "sub_title"):
         block.label = caption(whole) or block.label
-    if block.label == "sub_title" and (not any(c.isalnum() for c in whole) or len(whole) > 160
-                                       or re.match(r"^(https?://|www\.)", whole)):
+    if block.label in ("title", "sub_title") and (
+            not any(c.isalnum() for c in whole) or len(whole) > 160
+            or re.match(r"^(https?://|www\.)", whole) or "___" in whole
+            or (whole[-1] in ".;,”\"»" and whole.count(" ") >= 7)):
         block.label = "text"
     if block.label != "text":
         return [block]
