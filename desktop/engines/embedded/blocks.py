@@ -325,7 +325,7 @@ def _same(a: int, b: int, regions: Sequence[Found]) -> bool:
         > 0.3 * min(area(regions[a].box), area(regions[b].box)))
 
 
-_GAP, _GAP_SEEN = 0.5, 0.9
+_GAP, _GAP_SEEN = 0.5, 0.7
 """Sizes of the type between two pieces of one line: of a text layer, which parts lines at columns
 only, and of lines found in the pixels, which break at wide spaces."""
 
@@ -347,10 +347,13 @@ def _gutter(lines: Sequence[Line], a: int, b: int) -> bool:
     size = min(left.size, right.size)
     near = [line for i, line in enumerate(lines) if i not in (a, b)
             and -2.2 * size < overlap(line.box[1], line.box[3], left.box[1], left.box[3])
-            < 0.5 * size]
-    before = any(x - 2 * size < line.box[2] <= x for line in near)
-    behind = any(x <= line.box[0] < x + 2 * size for line in near)
-    return before and behind and not any(line.box[0] < x < line.box[2] for line in near)
+            < 0.8 * size]
+    # Boxes of lines found in the pixels reach a little over their ink.
+    spare = 0.0 if left.quad is None else 0.35 * size
+    inks = [(line.box[0] + spare, line.box[2] - spare) for line in near]
+    before = any(x - 2.5 * size < end <= x for _, end in inks)
+    behind = any(x <= start < x + 2.5 * size for start, _ in inks)
+    return before and behind and not any(start < x < end for start, end in inks)
 
 
 def _under(a: Line, b: Line) -> bool:

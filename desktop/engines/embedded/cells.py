@@ -159,7 +159,7 @@ def _columns(table: Sequence[Sequence[Line]], rules: _Rules, box: Box,
                 gaps[-1] = (gaps[-1][0], right)
             else:
                 gaps.append((left, right))
-    gaps = [part for gap in gaps for part in _around(gap, places)]
+    gaps = [part for index in range(len(gaps)) for part in _around(gaps, index, places, size)]
     gaps = [(a, b) for a, b in gaps if b - a >= 0.22 * size and _parts(places, (a + b) / 2)]
     borders = [(a + b) / 2 for a, b in gaps]
     height = box[3] - box[1]
@@ -174,31 +174,30 @@ def _columns(table: Sequence[Sequence[Line]], rules: _Rules, box: Box,
     return sorted(borders)
 
 
-def _around(gap: tuple[float, float],
-            places: Sequence[Sequence[Box]]) -> list[tuple[float, float]]:
+def _around(gaps: Sequence[tuple[float, float]], index: int,
+            places: Sequence[Sequence[Box]], size: float) -> list[tuple[float, float]]:
     """A gap that few rows cross, cut around columns that hold text in those few rows only.
 
     A piece inside the gap is a column of its own where its row has a text in the columns on
     both sides as well; otherwise it is only set off from its column's numbers.
     """
-    sides = [[p for row in places for p in row if p[2] <= gap[0] + 1],
-             [p for row in places for p in row if p[0] >= gap[1] - 1]]
-    if not sides[0] or not sides[1]:
-        return [gap]
-    reach = max(p[0] for p in sides[0]), min(p[2] for p in sides[1])
+    low, high = gaps[index]
+    before = gaps[index - 1][1] - size if index else float("-inf")
+    after = gaps[index + 1][0] + size if index + 1 < len(gaps) else float("inf")
     within: list[tuple[float, float]] = []
     for row in places:
-        inner = [(p[0], p[2]) for p in row if gap[0] < p[0] and p[2] < gap[1]]
-        if inner and any(reach[0] <= p[2] <= gap[0] + 1 for p in row) and any(
-                gap[1] - 1 <= p[0] <= reach[1] for p in row):
+        inner = [(p[0], p[2]) for p in row if low < p[0] and p[2] < high]
+        middles = [(p[0] + p[2]) / 2 for p in row if not (low < p[0] and p[2] < high)]
+        if inner and any(before < x < low + size for x in middles) and any(
+                high - size < x < after for x in middles):
             within += inner
     parts: list[tuple[float, float]] = []
-    start = gap[0]
-    for low, high in sorted(within):
-        if low > start:
-            parts.append((start, low))
-        start = max(start, high)
-    return [*parts, (start, gap[1])]
+    start = low
+    for left, right in sorted(within):
+        if left > start:
+            parts.append((start, left))
+        start = max(start, right)
+    return [*parts, (start, high)]
 
 
 def _parts(places: Sequence[Sequence[Box]], x: float) -> bool:
@@ -245,6 +244,7 @@ def _logical_rows(table: list[list[Line]], borders: Sequence[float], rules: _Rul
     """Rows of text put together where a cell goes over several lines."""
     count = len(borders) + 1
     filled = [len({_span(piece, borders)[0] for piece in row}) for row in table]
+    stub = [any(_span(piece, borders)[0] == 0 for piece in row) for row in table]
     feet = [max(_place(piece)[3] for piece in row) for row in table]
     steps = [b - a for a, b in pairwise(feet)]
     pitch = median(steps) if steps else 0.0
@@ -260,7 +260,7 @@ def _logical_rows(table: list[list[Line]], borders: Sequence[float], rules: _Rul
         same = bands[i] == bands[i - 1]
         if ruled and same and (lattice or bands[i] != bands[0]):
             band = [j for j in range(len(table)) if bands[j] == bands[i]]
-            records = sum(filled[j] >= max(2, 0.5 * count) for j in band)
+            records = sum(filled[j] >= max(2, 0.5 * count) and stub[j] for j in band)
             together = records < 2 and not (
                 filled[i - 1] < filled[i] and feet[i - 1] <= feet[i] - 0.9 * size
                 and _groups_columns(table[i - 1], table[i], borders, rules, size))
@@ -381,6 +381,11 @@ def _heading_spans(owner: _Owner, r: int, row: Sequence[Line], borders: Sequence
         while high < count - 1 and high + 1 not in taken[r] and not _wall(
                 sides[high + 1], edges[r], rules, size):
             high += 1
+        walls = [_wall(sides[at], edges[r], rules, size) for at in (low, high + 1)]
+        if high - low < 0.7 * count and any(walls) and (walls[0] or low == 0) and (
+                walls[1] or high == count - 1):
+            _join(owner, r, low, high)
+            continue
         # Of all runs around the piece the one whose middle is nearest to the piece's own.
         below_it = _contents(r, taken)
         runs = [(a, b) for a in range(low, first + 1) for b in range(last, high + 1)

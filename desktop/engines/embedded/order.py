@@ -59,7 +59,7 @@ def _sorted(before: NDArray[np.bool_], x1: NDArray[np.float64],
     while left:
         ready = [index for index in left if waiting[index] == 0]
         if ready:
-            index = min(ready, key=lambda i: (round(y1[i] / 8), x1[i]))
+            index = min(ready, key=lambda i: (y1[i] // 8, x1[i]))
         else:
             index = min(left, key=lambda i: (waiting[i], y1[i], x1[i]))
         order.append(index)
