@@ -16,9 +16,10 @@ _STEP = 8
 """Input columns of one output step."""
 _WIDEST = 2400
 """Input columns of one call; longer lines are cut at a gap between words."""
-_ROOM = 0.15
-"""Share of a line's height that is seen above and below it as well. What reading a line costs
-goes by its width over its height, and the model reads smaller letters as exactly."""
+_ROOM = 0.0
+"""Share of a line's height that is seen above and below it as well. Room makes reading cheaper
+(a line's cost goes by its width over its height), but narrow letters of small type then vanish:
+at 0.15 the error rate of scanned pages in 150 dpi rose from 0.07 to 0.26 and 0.015 to 0.17."""
 _BATCH = 1600
 """Input columns of one batch; more at once is no faster."""
 
