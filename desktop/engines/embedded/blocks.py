@@ -325,9 +325,9 @@ def _same(a: int, b: int, regions: Sequence[Found]) -> bool:
         > 0.3 * min(area(regions[a].box), area(regions[b].box)))
 
 
-_GAP, _GAP_SEEN = 0.5, 0.7
-"""Sizes of the type between two pieces of one line: of a text layer, which parts lines at columns
-only, and of lines found in the pixels, which break at wide spaces."""
+_GAP, _GAP_SEEN = 1.1, 0.7
+"""Sizes of the type between two pieces of one line (a number and its heading, an equation): of a
+text layer, and of lines found in the pixels."""
 
 
 def _beside(a: Line, b: Line) -> bool:
@@ -380,7 +380,7 @@ def _leading(lines: Sequence[Line]) -> float:
 def _alike(a: Line, b: Line, leading: float) -> bool:
     """Close enough, and set alike, to be one paragraph."""
     size = min(a.size, b.size)
-    larger = 1.1 if a.words and b.words else 1.22
+    larger = 1.1 if a.words and b.words else 1.4
     if max(a.size, b.size) > larger * size or (a.style ^ b.style) & (BOLD | MONOSPACE):
         return False
     # The empty lines of a listing belong to it.

@@ -15,6 +15,7 @@ from desktop.engines.embedded.model import Line, Pixels
 _MOST_PIXELS = 2_500_000
 _LETTER = 6.0
 """Height in pixels at which small letters are still found; larger print is shrunk to it."""
+_LEAST_BODY, _MOST_BODY = 0.82, 1.25
 _THRESHOLD, _LEAST_SCORE, _GROW = 0.3, 0.5, 1.6
 
 
@@ -55,6 +56,14 @@ def find(session: ort.InferenceSession, image: Pixels) -> list[Line]:
         if line is not None:
             lines.append(line)
     return lines
+
+
+def settle(lines: list[Line], body: float) -> None:
+    """Give lines of about the BODY size just that size: how high the model draws a line depends
+    on its letters, by a fifth either way."""
+    for line in lines:
+        if _LEAST_BODY * body <= line.size <= _MOST_BODY * body:
+            line.size = body
 
 
 def _line(contour: NDArray[Any], heat: NDArray[np.float32], factor: NDArray[np.float32],

@@ -117,6 +117,7 @@ class PageReader:
                 if line.quad is not None:
                     line.quad = line.quad + np.array([0, top], np.float32)
                 lines.append(line)
+        detect.settle(lines, blocks.body_size(lines))
         return self._sheet(image, lines, (), (), read=False)
 
     def _sheet(self, image: Pixels, lines: list[Line], rules: Iterable[Any],

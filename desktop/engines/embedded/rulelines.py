@@ -12,6 +12,7 @@ from desktop.engines.embedded.model import Box, Pixels
 _STEP = 24
 """Change of luminance that makes an edge: faint cell borders count, paper grain does not."""
 _THICK = 10
+_CROSSING = 5
 _MOST = 2000
 
 
@@ -30,6 +31,9 @@ def find(luminance: Pixels, length: float) -> list[Box]:
                             np.ascontiguousarray(values[:-1])) > _STEP).astype(np.uint8)
         # Three rows thick, so that a slightly slanted line stays in one piece.
         edge = np.asarray(cv2.dilate(edge, np.ones((3, 1), np.uint8)), np.uint8)
+        # Where another line crosses there is no edge for its thickness.
+        edge = np.asarray(cv2.morphologyEx(
+            edge, cv2.MORPH_CLOSE, np.ones((1, _CROSSING), np.uint8)), np.uint8)
         edge = np.asarray(cv2.morphologyEx(
             edge, cv2.MORPH_OPEN, np.ones((1, reach), np.uint8)), np.uint8)
         count, _, stats, _ = cv2.connectedComponentsWithStats(edge, connectivity=8)
