@@ -291,12 +291,14 @@ def _groups(lines: list[Line], regions: Sequence[Found]) -> list[list[Line]]:
                 break
             if lines[a].vertical != lines[b].vertical:
                 continue
-            if _beside(flat[a], flat[b]) and not _gutter(flat, a, b):
+            wide = region_of[a] == region_of[b] >= 0 and flat[a].quad is None
+            if _beside(flat[a], flat[b], wide) and not _gutter(flat, a, b):
                 if _same(region_of[a], region_of[b], regions):
                     parent[root(b)] = root(a)
             elif below is None and _under(flat[a], flat[b]):
                 below = b
                 if (_same(region_of[a], region_of[b], regions)
+                        and not _bridging(flat, a, b)
                         and _alike(flat[a], flat[b], leading)):
                     parent[root(b)] = root(a)
     groups: dict[int, list[Line]] = {}
@@ -325,19 +327,21 @@ def _same(a: int, b: int, regions: Sequence[Found]) -> bool:
         > 0.3 * min(area(regions[a].box), area(regions[b].box)))
 
 
-_GAP, _GAP_SEEN = 1.1, 0.7
+_GAP, _GAP_SEEN, _GAP_FILLED = 1.1, 0.7, 2.2
 """Sizes of the type between two pieces of one line (a number and its heading, an equation): of a
 text layer, and of lines found in the pixels."""
 
 
-def _beside(a: Line, b: Line) -> bool:
-    """Two pieces of one line of text."""
+def _beside(a: Line, b: Line, wide: bool) -> bool:
+    """Two pieces of one line of text; WIDE where they are sure to be in one paragraph, whose words
+    may be set far apart to fill the line."""
     if a.vertical:
         return False
     lower = min(a.box[3] - a.box[1], b.box[3] - b.box[1])
     return (overlap(a.box[1], a.box[3], b.box[1], b.box[3]) > 0.6 * lower
             and -overlap(a.box[0], a.box[2], b.box[0], b.box[2])
-            < (_GAP if a.quad is None else _GAP_SEEN) * min(a.size, b.size))
+            < (_GAP_FILLED if wide else _GAP if a.quad is None else _GAP_SEEN)
+            * min(a.size, b.size))
 
 
 def _gutter(lines: Sequence[Line], a: int, b: int) -> bool:
@@ -353,7 +357,19 @@ def _gutter(lines: Sequence[Line], a: int, b: int) -> bool:
     inks = [(line.box[0] + spare, line.box[2] - spare) for line in near]
     before = any(x - 2.5 * size < end <= x for _, end in inks)
     behind = any(x <= start < x + 2.5 * size for start, _ in inks)
-    return before and behind and not any(start < x < end for start, end in inks)
+    crossing = sum(start < x < end for start, end in inks)
+    return before and behind and crossing <= 0.25 * len(inks)
+
+
+def _bridging(lines: Sequence[Line], a: int, b: int) -> bool:
+    """Whether line B, below A, reaches under the next column too (or was found across both)."""
+    above, line = lines[a].box, lines[b].box
+    if line[2] - line[0] < 1.5 * (above[2] - above[0]):
+        return False
+    return any(i not in (a, b) and overlap(c.box[1], c.box[3], above[1], above[3])
+               > 0.5 * (c.box[3] - c.box[1])
+               and overlap(c.box[0], c.box[2], line[0], line[2]) > 0.6 * (c.box[2] - c.box[0])
+               and not _beside(lines[a], c, False) for i, c in enumerate(lines))
 
 
 def _under(a: Line, b: Line) -> bool:
