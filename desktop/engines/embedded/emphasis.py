@@ -9,8 +9,8 @@ import numpy as np
 from desktop.engines.embedded.model import BOLD, Line, Pixels
 from desktop.engines.embedded.recognize import slice_of
 
-_HEAVIER, _HEAVIER_UNREAD = 1.22, 1.3
-"""Times the page's usual stroke from which on a line is bold; more where it may be anything."""
+_HEAVIER, _HEAVIER_LESS_SURE = 1.22, 1.32
+"""Times the page's usual stroke from which on a line is bold; more where strokes differ more."""
 _CONTRAST = 40
 """Gray levels by which ink differs from its ground."""
 _LEAST = 6.0
@@ -28,8 +28,10 @@ def set_bold(lines: Sequence[Line], luminance: Pixels) -> None:
         if not line.vertical and (kind := _kind(line)):
             kinds.setdefault(kind, []).append(line)
     for kind, members in kinds.items():
-        least = _HEAVIER_UNREAD if kind == "unread" else _HEAVIER
-        weights = [_weight(slice_of(luminance, line.box)) for line in members]
+        least = _HEAVIER if kind == "letters" else _HEAVIER_LESS_SURE
+        # Square characters have no common height but that of the type.
+        weights = [_weight(slice_of(luminance, line.box),
+                           0.5 * line.size if kind == "square" else 0.0) for line in members]
         known = sorted((weight, line.box[2] - line.box[0]) for line, weight in
                        zip(members, weights, strict=True) if weight)
         if len(known) < 4:
@@ -54,8 +56,8 @@ def _kind(line: Line) -> str:
     return "letters" if sum(map(str.islower, text)) > 2 else ""
 
 
-def _weight(part: Pixels) -> float:
-    """Mean width of the strokes over the height of the small letters; 0 where it is unclear."""
+def _weight(part: Pixels, height: float) -> float:
+    """Mean width of the strokes over HEIGHT (0: that of the small letters); 0 where unclear."""
     if min(part.shape) < 8:
         return 0.0
     ground = float(np.median(part))
@@ -70,5 +72,5 @@ def _weight(part: Pixels) -> float:
     if runs < 8:
         return 0.0
     band = np.flatnonzero(profile > 0.45 * np.percentile(profile, 95))
-    height = float(band[-1] - band[0] + 1)
+    height = height or float(band[-1] - band[0] + 1)
     return float(ink.sum()) / runs / height if height >= _LEAST else 0.0

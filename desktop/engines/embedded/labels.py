@@ -134,3 +134,13 @@ def furniture(blocks: list[Block], width: float, height: float, body: float) -> 
                 for head in heads):
             # What stands under a title belongs to it.
             block.label = "text"
+    for label in ("header", "footer"):
+        known = [b for b in texts if b.label == label]
+        for block in texts:
+            # What stands in one line with a running header is a part of it.
+            if (block.label in ("text", "sub_title") and len(rows(block.lines)) == 1
+                    and (block.box[3] < _MARGIN * height if label == "header"
+                         else block.box[1] > (1 - _MARGIN) * height)
+                    and any(overlap(other.box[1], other.box[3], block.box[1], block.box[3])
+                            > 0.6 * (block.box[3] - block.box[1]) for other in known)):
+                block.label = label

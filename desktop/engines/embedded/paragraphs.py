@@ -41,7 +41,9 @@ def split(block: Block, leading: float = 0.0) -> list[Block]:
     """BLOCK cut into paragraphs, lists and listings; LEADING is the page's usual distance of two
     lines in sizes of the type, 0 where it is not known."""
     table = [_row(row) for row in rows(block.lines)]
-    if all(line.style & MONOSPACE for line in block.lines):
+    if all(line.style & MONOSPACE for line in block.lines) and (
+            len(table) > 1 or re.search(r"[=;(){}\[\]<>/|\\]|^[$>#] ", table[0].text)) and not (
+            len(table) == 1 and "@" in table[0].text):
         return [Block("code", block.box, block.lines)]
     parts: list[Block] = []
     for group in _apart(table, leading):
@@ -178,6 +180,10 @@ def _forced(table: Sequence[_Row], i: int, right: float) -> bool:
         # A narrower part of the column, beside a picture or an initial.
         if 0 <= other < len(table) and abs(table[other].box[2] - before.box[2]) < 0.3 * row.size:
             return False
+    ends = [other.box[2] for other in table[:-1]]
+    if len(ends) > 3 and sum(right - end < 0.2 * row.size for end in ends) >= 0.75 * len(ends):
+        # Where rows are set to one length, any shorter one is the last of its paragraph.
+        return before.box[2] < right - 1.6 * row.size
     # Lines broken by hand, as on a typewriter, end a little early anywhere.
     slack = 0.9 * row.size if before.ended else max(0.9 * row.size, 0.15 * (right - row.box[0]))
     return before.box[2] + row.first + slack < right

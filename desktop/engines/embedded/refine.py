@@ -37,13 +37,14 @@ def refine(block: Block, height: float, leading: float = 0.0) -> list[Block]:
         elif block.label == "footer" and _NOTE.match(whole):
             block.label = "text"
     near_edge = block.box[3] < 0.1 * height or block.box[1] > 0.9 * height
-    if block.label in ("text", "sub_title") and near_edge and PAGE_NUMBER.match(whole):
+    if block.label in ("text", "title", "sub_title") and near_edge and PAGE_NUMBER.match(whole):
         block.label = "page_number"
-    if block.label in ("table_caption", "image_caption", "sub_title"):
+    if block.label in ("table_caption", "image_caption", "title", "sub_title"):
         block.label = caption(whole) or block.label
     if block.label in ("title", "sub_title") and (
             not any(c.isalnum() for c in whole) or len(whole) > 160
             or re.match(r"^(https?://|www\.)", whole) or "___" in whole
+            or whole[-1] in ",;" or re.match(r"^\S+@\S+$", whole)
             or (whole[-1] in ".;,”\"»" and whole.count(" ") >= 7)):
         block.label = "text"
     if block.label != "text":

@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from itertools import groupby
 
 from desktop.engines.embedded import scripts
-from desktop.engines.embedded.model import MONOSPACE, Box, Line, Pixels, Word, union
+from desktop.engines.embedded.model import MONOSPACE, Box, Line, Pixels, Word, overlap, union
 from desktop.engines.embedded.recognize import Recognizer, slice_of
 from desktop.intake import words as intake
 
@@ -17,6 +17,8 @@ _SAMPLES = 4
 _WIDEST = 8.0
 """Width over height of the longest sample: what recognising it costs goes by that."""
 _AGREES, _AGREES_HIDDEN = 0.7, 0.85
+_MARK_GAP = 3.5
+"""Sizes of the type between the mark of an item and its text."""
 _COLUMN_GAP = 1.5
 """Font sizes between two words from which on they are two pieces of text, not one."""
 
@@ -42,12 +44,37 @@ def lines_of(page: intake.PageWords) -> list[Line]:
                 piece = []
             piece.append(word)
         lines.append(_line(piece, hidden, leftwards=leftwards))
+    lines = _marks_joined(lines)
     typed = sum(len(line.text) for line in lines if line.style & MONOSPACE)
     if typed > 0.6 * sum(len(line.text) for line in lines):
         # Where all is set like that, it does not tell code from text.
         for line in lines:
             line.style &= ~MONOSPACE
     return lines
+
+
+_MARK = re.compile(r"^(?:[•●○▪■□◦‣⁃∙·➢➤►▶✓✔☐☑☒–—-]|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,5})[.)]"
+                   r"|\[\d{1,3}\])$")
+
+
+def _marks_joined(lines: list[Line]) -> list[Line]:
+    """LINES with the mark of a list item that a tab parts from its text put before it."""
+    marks = [line for line in lines if len(line.words) == 1 and not line.vertical
+             and _MARK.match(line.words[0].text)]
+    gone: set[int] = set()
+    for mark in marks:
+        beside = [line for line in lines if line is not mark and id(line) not in gone
+                  and not line.vertical and line.leftwards == mark.leftwards
+                  and 0 <= line.box[0] - mark.box[2] < _MARK_GAP * mark.size
+                  and overlap(line.box[1], line.box[3], mark.box[1], mark.box[3])
+                  > 0.5 * min(line.box[3] - line.box[1], mark.box[3] - mark.box[1])]
+        if len(beside) != 1 or not any(c.isalpha() for c in beside[0].text):
+            continue
+        line = beside[0]
+        line.words = [*mark.words, *line.words]
+        line.box = union([mark.box, line.box])
+        gone.add(id(mark))
+    return [line for line in lines if id(line) not in gone]
 
 
 def _hides_hyphens(words: list[intake.Word]) -> bool:

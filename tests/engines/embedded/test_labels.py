@@ -93,3 +93,19 @@ def test_two_columns_that_begin_with_sections_are_read_one_after_the_other() -> 
     texts = [block.lines[0].text for block in blocks.in_order(page.blocks())]
     assert texts[0] == "1 Introduction"
     assert texts[2] == "2 Methods"
+
+
+def test_a_page_number_in_large_print_is_one() -> None:
+    page = _body(Page(), 300).line("7", x=480, y=HEIGHT - 30, size=32)
+    assert page.written()[-1] == ("page_number", "7")
+
+
+def test_an_address_in_bold_print_is_no_heading() -> None:
+    page = _body(Page().line("someone@example.org", y=300, style=BOLD), 360)
+    assert [label for label, _ in page.written()] == ["text", "text"]
+
+
+def test_pieces_in_one_line_with_a_running_header_are_a_part_of_it() -> None:
+    page = _body(Page().line("Federal Register", x=100, y=60, style=BOLD), 200)
+    page.line("Thursday, August 6", x=600, y=60)
+    assert [label for label, _ in page.written()] == ["header", "header", "text"]

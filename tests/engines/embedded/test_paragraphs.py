@@ -131,3 +131,20 @@ def test_a_caption_close_below_a_paragraph_is_cut_off() -> None:
     (["well-", "known"], "well-known"), (["Saint-", "Denis"], "Saint-Denis")])
 def test_hyphens_at_the_end_of_a_row(pieces: list[str], text: str) -> None:
     assert joined(pieces) == text
+
+
+def test_in_rows_of_one_length_a_shorter_one_is_the_last() -> None:
+    rows = [FULL, FULL, "without a point at the end of the par", FULL, FULL, FULL, "the end"]
+    assert len(Page().column(rows).written()) == 2
+
+
+def test_a_mark_that_a_tab_parts_from_its_text_belongs_to_it() -> None:
+    page = Page()
+    for number, text in enumerate(["the first", "the second"]):
+        page.line("•", x=100, y=100 + 26 * number).line(text, x=140, y=100 + 26 * number)
+    assert page.written() == [("list", "- the first\n- the second")]
+
+
+def test_an_address_in_typewriter_face_is_no_code() -> None:
+    page = Page().column([FULL] * 4).line("{one,two}@example.org", y=260, style=MONOSPACE)
+    assert [label for label, _ in page.written()] == ["text", "text"]
