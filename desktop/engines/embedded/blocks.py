@@ -97,7 +97,7 @@ def in_order(blocks: list[Block]) -> list[Block]:
     leftwards = [b for b in rest if 2 * sum(line.leftwards for line in b.lines) > len(b.lines)]
     from_right = max(len(vertical), len(leftwards)) > 0.6 * len(rest)
     main = [part[i] for part in _stacked(rest)
-            for i in reading_order([b.box for b in part], from_right)]
+            for i in reading_order([_reach(b, part) for b in part], from_right)]
     top.sort(key=lambda b: (b.box[1], b.box[0]))
     bottom.sort(key=lambda b: (b.box[1], b.box[0]))
     return top + _with_captions(main) + bottom
@@ -298,7 +298,7 @@ def _groups(lines: list[Line], regions: Sequence[Found]) -> list[list[Line]]:
             elif below is None and _under(flat[a], flat[b]):
                 below = b
                 if (_same(region_of[a], region_of[b], regions)
-                        and not _bridging(flat, a, b)
+                        and not _bridging(flat, a, b, region_of)
                         and _alike(flat[a], flat[b], leading)):
                     parent[root(b)] = root(a)
     groups: dict[int, list[Line]] = {}
@@ -361,7 +361,7 @@ def _gutter(lines: Sequence[Line], a: int, b: int) -> bool:
     return before and behind and crossing <= 0.25 * len(inks)
 
 
-def _bridging(lines: Sequence[Line], a: int, b: int) -> bool:
+def _bridging(lines: Sequence[Line], a: int, b: int, region_of: Sequence[int]) -> bool:
     """Whether line B, below A, reaches under the next column too (or was found across both)."""
     above, line = lines[a].box, lines[b].box
     if line[2] - line[0] < 1.5 * (above[2] - above[0]):
@@ -369,7 +369,8 @@ def _bridging(lines: Sequence[Line], a: int, b: int) -> bool:
     return any(i not in (a, b) and overlap(c.box[1], c.box[3], above[1], above[3])
                > 0.5 * (c.box[3] - c.box[1])
                and overlap(c.box[0], c.box[2], line[0], line[2]) > 0.6 * (c.box[2] - c.box[0])
-               and not _beside(lines[a], c, False) for i, c in enumerate(lines))
+               and not _beside(lines[a], c, c.quad is None and region_of[i] == region_of[a] >= 0)
+               for i, c in enumerate(lines))
 
 
 def _under(a: Line, b: Line) -> bool:
