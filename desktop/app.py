@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import importlib
 import logging
 import os
 import signal
@@ -36,13 +38,10 @@ class WindowBusy(VersoError):
 
 
 def prepare_environment() -> None:
-    """What has to be set before Qt is loaded."""
+    """What has to be set before the QApplication is made."""
     os.environ.setdefault("QT_API", "pyside6")
-    if hasattr(os, "geteuid") and os.geteuid() == 0:
-        # Chromium refuses to start its sandbox as root (containers); everybody else keeps it.
-        flags = os.environ.get("QTWEBENGINE_CHROMIUM_FLAGS", "")
-        if "--no-sandbox" not in flags:
-            os.environ["QTWEBENGINE_CHROMIUM_FLAGS"] = f"{flags} --no-sandbox".strip()
+    # Importing it sets what Qt and Chromium read from the environment at their start.
+    importlib.import_module("desktop.ui.review")
 
 
 def run(files: Sequence[Path] = (), *, debug: bool = False) -> int:
@@ -53,11 +52,9 @@ def run(files: Sequence[Path] = (), *, debug: bool = False) -> int:
     prepare_environment()
     logs.start("verso", debug=debug)
     logs.catch_unhandled()
-    from PySide6.QtCore import QCoreApplication, Qt
+    from PySide6.QtCore import QCoreApplication
     from PySide6.QtWidgets import QApplication
 
-    # Chromium is loaded after the window is shown, and wants this set before.
-    QCoreApplication.setAttribute(Qt.ApplicationAttribute.AA_ShareOpenGLContexts)
     QCoreApplication.setApplicationName("Verso")
     QCoreApplication.setOrganizationName("Verso")
     app = QApplication.instance() or QApplication(sys.argv[:1])
@@ -120,16 +117,37 @@ async def _live(window: MainWindow, session: Session, files: list[Path],
     window.show()
     window.open()
     window.add(files)
-    await asyncio.sleep(0)  # the window is on the screen before Chromium is loaded
-    await asyncio.sleep(0.03)
-    for step in (window.create_review, window.load_rendering,
-                 session.warm_up):
-        if not closed.is_set():
-            step()
-            await asyncio.sleep(0.02)
+    await bring_up(window, session, closed)
     await closed.wait()
     # Off the window's thread: it may take seconds until the last process is gone.
     await asyncio.to_thread(session.close)
+
+
+async def bring_up(window: MainWindow, session: Session, closed: asyncio.Event) -> None:
+    """Everything that is not needed to see the window, one step at a time.
+
+    Between the steps the window answers. The engine comes last: its libraries would compete with
+    Chromium's start for the processor, and the step after them is the longest the window waits.
+    """
+    await asyncio.sleep(0.03)  # the window is on the screen before anything else is loaded
+    with contextlib.suppress(ImportError):  # without the web engine the plain view serves
+        await asyncio.to_thread(_load_libraries)
+    for step in (window.create_review, window.load_rendering):
+        if closed.is_set():
+            return
+        step()
+        await asyncio.sleep(0.02)
+    if not closed.is_set():
+        session.warm_up()
+
+
+def _load_libraries() -> None:
+    """On a thread: the libraries that the review pane and its rendering need."""
+    from desktop.ui.review import web_engine_wanted
+
+    importlib.import_module("desktop.ui.review.pane")
+    if web_engine_wanted():
+        importlib.import_module("desktop.ui.review.web")
 
 
 def _say_and_end(app: object, problem: Problem) -> int:

@@ -169,7 +169,7 @@ class ReviewController(QObject):
             self._live.pop(page.id, None)
         if page.id != self.page_id or self._pane is None:
             return
-        self._pane.set_streaming(page.state is PageState.STREAMING)
+        self._pane.set_facts(page)
         if page.rotation != self._turned:
             self._turned = page.rotation
             self._tasks.spawn(self._load_bitmap(page.id), "bitmap")
@@ -209,8 +209,8 @@ class ReviewController(QObject):
         page = self._model.page(self.page_id) if self.page_id else None
         title = _("Page {n}").format(n=page.number) if page else ""
         pane.show_page(self.page_id, title)
-        pane.set_streaming(
-            page is not None and page.state is PageState.STREAMING)
+        if page is not None:
+            pane.set_facts(page)
         self._turned = page.rotation if page else 0
         self._was_final = page is not None and page.state.final
         if self.page_id is not None:
@@ -247,6 +247,7 @@ class ReviewController(QObject):
         image = await asyncio.to_thread(_read, rendered)
         if page_id == self.page_id and self._pane is not None:
             self._pane.set_bitmap(page_id, image)
+            self._pane.set_damaged(page_id, rendered.damaged)
 
 
 def overlap(before: str, after: str) -> int:

@@ -76,3 +76,12 @@ def colour_of(label: str, dark: bool = False) -> str:
 def title_of(label: str) -> str:
     """What a person reads for LABEL, in the current language."""
     return _(style_of(label).title)
+
+
+DOUBTFUL = 0.7
+"""Blocks the engine is less sure of are marked: compare them with the page."""
+
+
+def doubtful(confidence: float | None) -> bool:
+    """Whether a block of this CONFIDENCE (0–1, None: unknown) should be looked at."""
+    return confidence is not None and confidence < DOUBTFUL

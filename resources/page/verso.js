@@ -88,6 +88,8 @@ const Verso = (() => {
     if (furniture.has(made.label)) names.push("furniture");
     if (/_(caption|footnote)$/.test(made.label)) names.push("caption");
     if (!made.html) names.push("empty");
+    if (made.doubt) names.push("doubt");
+    made.element.title = made.doubt || "";
     if (made.element.dataset.id === hover) names.push("hover");
     if (made.element.dataset.id === chosen) names.push("chosen");
     made.element.className = names.join(" ");
@@ -118,9 +120,10 @@ const Verso = (() => {
     spot.append(mark);
   }
 
+  // While text comes its end stays in sight; a page that is done is shown from its beginning.
   function toLiveEnd() {
-    const mark = page.querySelector(".caret") || page.lastElementChild;
-    if (!mark) return;
+    const mark = page.querySelector(".caret");
+    if (!mark) { led = false; scroller.scrollTop = 0; return; }
     const box = mark.getBoundingClientRect();
     const view = scroller.getBoundingClientRect();
     const over = box.bottom + 48 - view.bottom;
@@ -138,6 +141,7 @@ const Verso = (() => {
         typeset(made.body);
       }
       made.label = block.label;
+      made.doubt = block.doubt;
       dress(made);
     }
     placeCaret();

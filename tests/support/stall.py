@@ -25,12 +25,16 @@ class StallMeter(QObject):
         self.gaps: list[tuple[float, float]] = []
         """(when, seconds late) of beats more than 20 ms late."""
         self.longest = 0.0
+        self.longest_cpu = 0.0
+        """The most seconds of processor time this thread took between two beats: what a stall
+        would be if no other program wanted the processor."""
         self.beats = 0
+        self._last_cpu = 0.0
 
     def start(self) -> None:
         """Begin to measure; what was measured before is forgotten."""
-        self.gaps, self.longest, self.beats = [], 0.0, 0
-        self._last = time.perf_counter()
+        self.gaps, self.longest, self.longest_cpu, self.beats = [], 0.0, 0.0, 0
+        self._last, self._last_cpu = time.perf_counter(), time.thread_time()
         self._timer.start()
 
     def stop(self) -> float:
@@ -50,6 +54,9 @@ class StallMeter(QObject):
         if late > 0.02:
             self.gaps.append((now, late))
         self.longest = max(self.longest, late)
+        spent = time.thread_time()
+        self.longest_cpu = max(self.longest_cpu, spent - self._last_cpu)
+        self._last_cpu = spent
 
 
 class PaintMeter(QObject):

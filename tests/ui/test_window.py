@@ -110,7 +110,7 @@ def test_pausing_and_stopping(window: MainWindow, qtbot: QtBot, samples: Path,
     script(capacity=1, pages=[{"rate": 40, "delta": 2}])
     drop(window, mime_of([samples / "twenty_pages.pdf"]))
     qtbot.waitUntil(lambda: PageState.STREAMING in states(window), timeout=WAIT)
-    assert window.actions_["start_pause"].text() == "Pause"
+    qtbot.waitUntil(lambda: window.actions_["start_pause"].text() == "Pause", timeout=WAIT)
     window.actions_["stop"].trigger()
     qtbot.waitUntil(lambda: window.state.run is RunState.PAUSED
                     and PageState.STREAMING not in states(window), timeout=WAIT)

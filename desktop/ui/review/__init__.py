@@ -24,7 +24,14 @@ def prepare() -> None:
         # OpenGL in software makes every repaint of the window cost a frame or more; drawing
         # without OpenGL takes a twentieth of it.
         os.environ.setdefault("QT_QUICK_BACKEND", "software")
+        # Looking for an OpenGL that is not there is most of what Chromium's start costs.
+        os.environ.setdefault("QT_XCB_GL_INTEGRATION", "none")
         _add_flag("--disable-gpu")
+
+
+def web_engine_wanted() -> bool:
+    """Whether the page is to be rendered by QtWebEngine (``VERSO_NO_WEBENGINE=1``: it is not)."""
+    return os.environ.get("VERSO_NO_WEBENGINE", "") in ("", "0")
 
 
 def _no_graphics_device() -> bool:

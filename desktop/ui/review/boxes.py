@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 
 from desktop.document.model import Block
 from desktop.protocol.messages import Box, Region
-from desktop.ui.labels import style_of, title_of
+from desktop.ui.labels import doubtful, style_of, title_of
 from desktop.ui.review.geometry import Projection, Rect
 
 _TAG_HEIGHT = 16.0
@@ -139,7 +139,7 @@ class BoxLayer:
                 _tag(painter, fonts.above(rect, mark), _name(mark), colour, fonts.font,
                      fonts.metrics)
                 continue
-            text = str(mark.order)
+            text = f"{mark.order}{_doubt(mark)}"
             width = fonts.small_metrics.horizontalAdvance(text) + 5
             beside = QRectF(rect.left() - width, rect.top(), width, fonts.small_height)
             _tag(painter, beside, text, colour, fonts.small, fonts.small_metrics)
@@ -184,7 +184,11 @@ class _Fonts:
 
 
 def _name(mark: Mark) -> str:
-    return f"{mark.order} {title_of(mark.label)}"
+    return f"{mark.order} {title_of(mark.label)}{_doubt(mark)}"
+
+
+def _doubt(mark: Mark) -> str:
+    return " ?" if doubtful(mark.confidence) else ""
 
 
 def _tag(painter: QPainter, tag: QRectF, text: str, colour: QColor, font: QFont,

@@ -86,9 +86,10 @@ class PageContent:
         return found
 
 
-def markdown_of(content: PageContent) -> str:
-    """The page's Markdown as an export would write it, without its pictures."""
-    text = page_markdown(content.ordered)
+def markdown_of(content: PageContent, *, furniture: bool) -> str:
+    """The page's Markdown as an export would write it, without its pictures; FURNITURE keeps
+    running headers, footers and page numbers."""
+    text = page_markdown(content.ordered, furniture=furniture)
     return f"{text}\n" if text else ""
 
 

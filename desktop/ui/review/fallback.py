@@ -137,9 +137,9 @@ class TextRendering(Rendering):
             self._to_live_end()
 
     def scroll_to(self, top: float) -> None:
-        self._programmatic = True
+        was, self._programmatic = self._programmatic, True
         self.browser.verticalScrollBar().setValue(round(top))
-        self._programmatic = False
+        self._programmatic = was
 
     def apply_theme(self, theme: Theme) -> None:
         self._theme = theme
@@ -258,7 +258,8 @@ class TextRendering(Rendering):
         shape.setBackground(ground)
         shape.setLeftBorder(_BAR)
         shape.setLeftBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
-        bar = tone if marked else colour(self._theme, "surface")
+        doubt = bool(self._shown[block_id].doubt)
+        bar = tone if marked else colour(self._theme, "warning" if doubt else "surface")
         shape.setLeftBorderBrush(bar)
         shape.setLeftPadding(14)
         shape.setRightPadding(14)
@@ -281,15 +282,16 @@ class TextRendering(Rendering):
                 self.browser.verticalScrollBar().setValue(round(extent.top - top[1]))
 
     def _to_live_end(self) -> None:
+        """While text comes its end stays in sight; a page that is done is shown from its
+        beginning."""
+        bar = self.browser.verticalScrollBar()
         extent = next((e for e in self.extents if e.id == self._caret), None)
         if extent is None:
+            self.scroll_to(0)
             return
-        bar = self.browser.verticalScrollBar()
         over = extent.bottom + 48 - (bar.value() + self.browser.viewport().height())
         if over > 0:
-            was, self._programmatic = self._programmatic, True
-            bar.setValue(round(bar.value() + over))
-            self._programmatic = was
+            self.scroll_to(bar.value() + over)
 
     def _block_at(self, spot: QMouseEvent | QContextMenuEvent) -> str:
         place = spot.position().toPoint() if isinstance(spot, QMouseEvent) else spot.pos()

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from desktop.document.model import Block
+from desktop.i18n import _
+from desktop.ui.labels import doubtful
 from desktop.ui.review.background import Background, forget
 from desktop.ui.review.rendering import RenderedBlock
 
@@ -91,5 +93,12 @@ class Feeder(QObject):
 
 
 def _convert_all(blocks: Sequence[Block], convert: Convert) -> list[RenderedBlock]:
-    return [RenderedBlock(block.id, block.index, block.label, convert(block))
+    return [RenderedBlock(block.id, block.index, block.label, convert(block), _doubt(block))
             for block in blocks]
+
+
+def _doubt(block: Block) -> str:
+    if block.confidence is None or not doubtful(block.confidence):
+        return ""
+    return _("The engine is only {percent} % sure of this: compare it with the page.").format(
+        percent=round(block.confidence * 100))

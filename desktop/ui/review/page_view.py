@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QMenu, QToolButton, QVBoxLayout, QWidget
 
@@ -69,6 +70,7 @@ class PageView(QWidget):
     def set_title(self, title: str) -> None:
         """The name of the page on show."""
         self.title.set_text(title)
+        self._make_room(self.width())
 
     # --- tools
     def _zoom_menu(self) -> QMenu:
@@ -124,13 +126,34 @@ class PageView(QWidget):
         super().resizeEvent(event)
         self._make_room(event.size().width())
 
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._make_room(self.width())
+
     def _make_room(self, width: int) -> None:
         """On a narrow pane the least used tools go; all are on the keyboard as well."""
-        for tool, least in ((self._left, 470), (self._right, 430), (self._fit, 370)):
-            tool.setVisible(width >= least)
-        self._boxes.setToolButtonStyle(
-            Qt.ToolButtonStyle.ToolButtonTextBesideIcon if width >= 400
-            else Qt.ToolButtonStyle.ToolButtonIconOnly)
+        spare = width - self.title.sizeHint().width() - 16
+        style, words = Qt.ToolButtonStyle, True
+
+        def needed(shown: Sequence[QToolButton]) -> int:
+            self._boxes.setToolButtonStyle(style.ToolButtonTextBesideIcon if words
+                                           else style.ToolButtonIconOnly)
+            return sum(tool.sizeHint().width() + 2 for tool in shown)
+
+        shown = [self._zoom_out, self._zoom, self._zoom_in, self._fit, self._left, self._right,
+                 self._boxes]
+        for gives_way in (self._left, self._right, None, self._fit, self._zoom_out,
+                          self._zoom_in):
+            if needed(shown) <= spare:
+                break
+            if gives_way is None:
+                words = False
+            else:
+                shown.remove(gives_way)
+        needed(shown)
+        for tool in (self._zoom_out, self._zoom_in, self._fit, self._left, self._right):
+            tool.setVisible(tool in shown)
 
 
 def _percent(zoom: float) -> str:

@@ -10,12 +10,14 @@ from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
 
 from desktop.document.model import Block
 from desktop.i18n import _
-from desktop.jobs.events import PageResult
+from desktop.jobs.events import PageResult, PageState
+from desktop.jobs.events import PageView as PageFacts
 from desktop.protocol.messages import Region
 from desktop.ui.review.content import PageContent
 from desktop.ui.review.linking import find_place, neighbour, position
 from desktop.ui.review.page_view import PageView
 from desktop.ui.review.result import ResultView
+from desktop.ui.review.verdict import in_place_of_text, needs_a_look
 from desktop.ui.theme import LIGHT, Theme, colour
 
 
@@ -34,7 +36,8 @@ class ReviewPane(QWidget):
         super().__init__(parent)
         self._content: PageContent | None = None
         self._hover = self._choice = ""
-        self._following = False
+        self._following = self._damaged = False
+        self._facts: PageFacts | None = None
         self._page_leads = False
         """Whether the page was scrolled last: the result then keeps to it."""
         self._theme = LIGHT
@@ -79,7 +82,8 @@ class ReviewPane(QWidget):
         """Turn to a page (None: none); its content follows through the other methods."""
         self._content = None if page_id is None else PageContent(page_id)
         self._hover = self._choice = ""
-        self._page_leads = False
+        self._page_leads = self._damaged = False
+        self._facts = None
         self.page.set_title(title)
         self.canvas.set_marked("", "")
         self.canvas.set_regions(())
@@ -90,8 +94,8 @@ class ReviewPane(QWidget):
         self.canvas.reset_view()
         self.result.set_streaming(False)
         self.result.show_content(self._content)
-        self.result.set_empty_text(
-            "" if page_id is None else _("This page has not been read yet."))
+        self.result.set_empty_text("")
+        self.result.verdict.say("")
         self.result.set_marked("", "")
 
     def set_bitmap(self, page_id: str, image: QImage) -> None:
@@ -122,7 +126,7 @@ class ReviewPane(QWidget):
         if content is not None:
             content.clear()
             self._refill(content)
-            self.result.set_empty_text(_("This page is about to be read again."))
+            self._say_state()
 
     def apply_blocks(self, page_id: str, blocks: Sequence[Block]) -> None:
         """Blocks that are new or differ."""
@@ -131,6 +135,7 @@ class ReviewPane(QWidget):
             return
         changed = content.update(blocks)
         if changed:
+            self._say_state()
             self.canvas.set_blocks(content.ordered)
             self.result.apply_blocks(changed)
 
@@ -139,8 +144,7 @@ class ReviewPane(QWidget):
         content = self._mine(page_id)
         if content is None:
             return
-        if result.view.state.final:
-            self.result.set_empty_text(_("There is no text on this page."))
+        self.set_facts(result.view)
         same = content.blocks == {block.id: block for block in result.blocks}
         content.crops = dict(result.crops)
         content.regions = result.regions
@@ -152,6 +156,7 @@ class ReviewPane(QWidget):
         content.blocks = {block.id: block for block in result.blocks}
         content.raw = [result.raw]
         self._refill(content)
+        self._say_state()
 
     def append_raw(self, page_id: str, text: str) -> None:
         """The next piece of the raw output."""
@@ -160,9 +165,30 @@ class ReviewPane(QWidget):
             content.raw.append(text)
             self.result.append_raw(text)
 
-    def set_streaming(self, streaming: bool) -> None:
-        """Whether text still comes for the page on show."""
-        self.result.set_streaming(streaming)
+    def set_facts(self, facts: PageFacts) -> None:
+        """What is known of the page on show: whether text still comes, what became of it."""
+        if self._mine(facts.id) is not None:
+            self._facts = facts
+            self.result.set_streaming(facts.state is PageState.STREAMING)
+            self._say_state()
+
+    def set_damaged(self, page_id: str, damaged: bool) -> None:
+        """Whether parts of the page could not be drawn because the file is damaged."""
+        if self._mine(page_id) is not None:
+            self._damaged = damaged
+            self._say_state()
+
+    def set_furniture(self, keep: bool) -> None:
+        """Whether running headers, footers and page numbers belong to the Markdown."""
+        self.result.set_furniture(keep)
+
+    def _say_state(self) -> None:
+        facts, content = self._facts, self._content
+        if facts is None or content is None:
+            return
+        # Not while there is text on its way: it would stand there for a moment.
+        self.result.set_empty_text("" if content.blocks else in_place_of_text(facts))
+        self.result.verdict.say(needs_a_look(facts, self._damaged))
 
     def set_following(self, following: bool) -> None:
         """Keep the live end in sight until the person navigates."""

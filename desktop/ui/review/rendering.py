@@ -23,6 +23,8 @@ class RenderedBlock:
     index: int
     label: str
     html: str
+    doubt: str = ""
+    """Why it should be compared with the page; "" where nothing speaks against it."""
 
 
 class Rendering(QWidget):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import logging
-import os
 from collections.abc import Iterable, Sequence
 
 from PySide6.QtCore import QPoint, QSize, Qt, QTimer, Signal
@@ -21,6 +20,7 @@ from PySide6.QtWidgets import (
 
 from desktop.document.model import Block
 from desktop.i18n import _
+from desktop.ui.review import web_engine_wanted
 from desktop.ui.review.clipboard import block_data, fill_copy_menu
 from desktop.ui.review.content import PageContent, html_of, markdown_of
 from desktop.ui.review.crops import CropSource
@@ -31,6 +31,7 @@ from desktop.ui.review.linking import Extent, Scroll, find_place, position
 from desktop.ui.review.rendering import RenderedBlock, Rendering
 from desktop.ui.review.sources import MarkdownView, RawView
 from desktop.ui.review.strip import Strip
+from desktop.ui.review.verdict import VerdictBar
 from desktop.ui.theme import LIGHT, Theme
 
 log = logging.getLogger(__name__)
@@ -81,6 +82,8 @@ class ResultView(QWidget):
         self._copy.setMenu(menu)
         menu.aboutToShow.connect(lambda: self._fill_menu(menu, self._choice, False))
         self.find_bar = FindBar(self)
+        self.verdict = VerdictBar(self)
+        self._furniture = False
         self._stack = QStackedWidget(self)
         self._rendered_holder = QWidget(self._stack)
         holder = QVBoxLayout(self._rendered_holder)
@@ -92,7 +95,7 @@ class ResultView(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
-        for widget in (self.strip, self.find_bar):
+        for widget in (self.strip, self.find_bar, self.verdict):
             layout.addWidget(widget)
         layout.addWidget(self._stack, 1)
         self._feeder = Feeder(self)
@@ -124,7 +127,7 @@ class ResultView(QWidget):
             QTimer.singleShot(0, lambda: QTimer.singleShot(0, self._load_library))
 
     def _load_library(self) -> None:
-        if _wants_web_engine():
+        if web_engine_wanted():
             with contextlib.suppress(ImportError):
                 importlib.import_module("PySide6.QtWebEngineWidgets")
         QTimer.singleShot(0, self.start_rendering)
@@ -134,7 +137,7 @@ class ResultView(QWidget):
         start or is not wanted (``VERSO_NO_WEBENGINE=1``)."""
         if self.rendering is not None:
             return
-        if not _wants_web_engine():
+        if not web_engine_wanted():
             self._use(TextRendering(self._crop_source, self._rendered_holder))
             return
         try:
@@ -237,6 +240,16 @@ class ResultView(QWidget):
         if self.rendering is not None:
             self.rendering.set_empty_text(text)
 
+    def set_furniture(self, keep: bool) -> None:
+        """Whether running headers, footers and page numbers belong to the Markdown."""
+        if keep == self._furniture:
+            return
+        self._furniture = keep
+        self.markdown.set_furniture(keep)
+        if self._content is not None:
+            self._unseen.update((block.id, block) for block in self._content.ordered)
+            self._show_unseen()
+
     def set_following(self, following: bool) -> None:
         self._following = following
         if self.rendering is not None:
@@ -253,6 +266,7 @@ class ResultView(QWidget):
         self._theme = theme
         self.strip.apply_theme(theme)
         self.find_bar.apply_theme(theme)
+        self.verdict.apply_theme(theme)
         self.markdown.apply_theme(theme)
         self.raw.apply_theme(theme)
         if self.rendering is not None:
@@ -369,7 +383,7 @@ class ResultView(QWidget):
         if self.tabs.currentIndex() == RAW:
             text = "".join(self._content.raw)
         else:
-            text = markdown_of(self._content)
+            text = markdown_of(self._content, furniture=self._furniture)
         QGuiApplication.clipboard().setText(text)
         self.status_message.emit(_("Page copied"))
 
@@ -396,12 +410,9 @@ class ResultView(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._copy.setToolButtonStyle(
-            Qt.ToolButtonStyle.ToolButtonTextBesideIcon if event.size().width() >= 420
+            Qt.ToolButtonStyle.ToolButtonTextBesideIcon
+            if event.size().width() >= self.tabs.sizeHint().width() + 180
             else Qt.ToolButtonStyle.ToolButtonIconOnly)
 
     def sizeHint(self) -> QSize:
         return QSize(460, 620)
-
-
-def _wants_web_engine() -> bool:
-    return os.environ.get("VERSO_NO_WEBENGINE", "") in ("", "0")

@@ -29,7 +29,6 @@ from desktop.ui.theme import LIGHT, Theme
 _FLUSH_MS = 50
 _WIDE_FAMILIES = ("Noto Sans Mono CJK SC", "Sarasa Mono SC", "Noto Sans CJK SC",
                   "Microsoft YaHei UI", "PingFang SC", "WenQuanYi Micro Hei Mono")
-_LEFT_OUT = FURNITURE | {NOISE}
 
 
 class SourceView(QPlainTextEdit):
@@ -115,8 +114,13 @@ class MarkdownView(SourceView):
         self._marked = ("", "")
         self._hover = ""
         self._press = False
+        self.set_furniture(False)
         self.viewport().setMouseTracking(True)
         self.verticalScrollBar().valueChanged.connect(self._moved)
+
+    def set_furniture(self, keep: bool) -> None:
+        """Whether running headers, footers and page numbers are shown from now on."""
+        self._left_out = frozenset({NOISE}) if keep else FURNITURE | {NOISE}
 
     def clear_blocks(self) -> None:
         """Show nothing."""
@@ -128,7 +132,7 @@ class MarkdownView(SourceView):
     def apply_blocks(self, blocks: Iterable[Block]) -> None:
         """These blocks are new or differ: only their lines are replaced."""
         for block in blocks:
-            text = "" if block.label in _LEFT_OUT else block_markdown(block)
+            text = "" if block.label in self._left_out else block_markdown(block)
             self._labels[block.id] = block.label
             if block.id not in self._texts:
                 self._add(block, text)

@@ -284,5 +284,6 @@ class WebRendering(Rendering):
 
 def _apply_call(blocks: Sequence[RenderedBlock], caret: str) -> str:
     batch = {"caret": caret, "blocks": [
-        {"id": b.id, "index": b.index, "label": b.label, "html": b.html} for b in blocks]}
+        {"id": b.id, "index": b.index, "label": b.label, "html": b.html,
+         "doubt": b.doubt} for b in blocks]}
     return f"Verso.apply({json.dumps(batch)})"

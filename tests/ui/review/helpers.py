@@ -10,6 +10,7 @@ from PySide6.QtCore import QEventLoop, QTimer
 from PySide6.QtGui import QColor, QImage, QPainter
 
 from desktop.document.model import Block
+from desktop.jobs.events import PageState, PageView
 from desktop.ui.review.pane import ReviewPane
 
 SIZE = (900, 640)
@@ -34,6 +35,12 @@ def fill(pane: ReviewPane, blocks: list[Block], *, image: QImage | None = None) 
     pane.set_bitmap(pane.page_id, image or bitmap())
     pane.apply_blocks(pane.page_id, blocks)
     settle(pane)
+
+
+def become(pane: ReviewPane, state: PageState, **more: Any) -> None:
+    """The page on show is in STATE now."""
+    assert pane.page_id is not None
+    pane.set_facts(PageView(pane.page_id, 1, 1, state, **more))
 
 
 def settle(pane: ReviewPane) -> None:

@@ -13,14 +13,17 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from desktop.document.model import Block
 from desktop.document.parser import StreamParser
+from desktop.errors import Problem
 from desktop.jobs.events import PageResult, PageState, PageView
 from desktop.protocol.messages import Region
+from desktop.ui.labels import doubtful
 from desktop.ui.review.clipboard import TSV
 from desktop.ui.review.fallback import TextRendering
 from desktop.ui.review.linking import find_place
 from desktop.ui.review.pane import ReviewPane
 from desktop.ui.review.rendering import Rendering
 from tests.ui.review.helpers import (
+    become,
     bitmap,
     fill,
     pause,
@@ -234,7 +237,7 @@ def grounded(count: int) -> str:
 
 def test_the_scroll_position_stays_put_while_text_streams(pane: ReviewPane) -> None:
     fill(pane, uneven())
-    pane.set_streaming(True)
+    become(pane, PageState.STREAMING)
     scroll_result(pane, 300)
     rendering = rendering_of(pane)
     top = rendering.where.top
@@ -264,7 +267,7 @@ def test_a_block_that_grows_above_does_not_move_what_is_read(pane: ReviewPane) -
 
 def test_it_follows_the_live_end_until_a_person_scrolls(pane: ReviewPane) -> None:
     pane.set_bitmap(pane.page_id or "", bitmap())
-    pane.set_streaming(True)
+    become(pane, PageState.STREAMING)
     pane.set_following(True)
     left = []
     pane.navigated.connect(lambda: left.append(1))
@@ -279,6 +282,21 @@ def test_it_follows_the_live_end_until_a_person_scrolls(pane: ReviewPane) -> Non
     settle(pane)
     assert rendering.where.top == pytest.approx(50, abs=2)
     assert not shown(pane, "b26")
+
+
+def test_a_followed_page_that_is_done_shows_its_beginning(pane: ReviewPane) -> None:
+    pane.set_bitmap(pane.page_id or "", bitmap())
+    become(pane, PageState.STREAMING)
+    pane.set_following(True)
+    left = []
+    pane.navigated.connect(lambda: left.append(1))
+    deltas(pane, grounded(25))
+    settle(pane)
+    rendering = rendering_of(pane)
+    assert rendering.where.top > 0
+    become(pane, PageState.COMPLETE)
+    wait_for(lambda: rendering.where.top == 0)
+    assert left == []  # that was no navigation of the person's
 
 
 def test_boxes_come_before_their_text(pane: ReviewPane) -> None:
@@ -453,9 +471,67 @@ def test_an_empty_page_says_so(pane: ReviewPane) -> None:
         if isinstance(rendering, TextRendering):
             return rendering.browser.placeholderText()
         return str(script(pane, "document.getElementById('page').dataset.empty"))
-    assert empty_text() == "This page has not been read yet."
+    for state, said in ((PageState.WAITING, "This page has not been read yet."),
+                        (PageState.STREAMING, "This page is being read…"),
+                        (PageState.EMPTY, "No text was found on this page.")):
+        become(pane, state)
+        assert empty_text() == said
     pane.set_result(page, PageResult(PageView(page, 1, 1, PageState.BLANK), (), ""))
-    assert empty_text() == "There is no text on this page."
+    assert empty_text() == "This page is blank."
+    become(pane, PageState.FAILED, problem=Problem("page.failed", "It failed.", "Try again."))
+    assert empty_text() == "It failed. Try again."
+    assert not pane.result.verdict.isVisible()
+    # Not for the moment until the first text is rendered.
+    pane.apply_blocks(page, [Block(0, "text", (), "words")])
+    assert empty_text() == ""
+
+
+def test_a_page_that_needs_a_look_says_why(plain_pane: ReviewPane) -> None:
+    pane = plain_pane
+    verdict = pane.result.verdict
+    fill(pane, uneven())
+    become(pane, PageState.COMPLETE, blocks=8)
+    assert not verdict.isVisible()
+    pane.set_damaged(pane.page_id or "", True)
+    assert verdict.isVisible()
+    assert "damaged" in verdict.text.text()
+    pane.set_damaged(pane.page_id or "", False)
+    assert not verdict.isVisible()
+    become(pane, PageState.LOOP, blocks=8, problem=Problem("page.loop", "It looped.", "Look."))
+    assert verdict.text.text() == "Loop stopped, kept 8 blocks. Look."
+    pane.show_page("another", "Page 2")
+    assert not verdict.isVisible()
+
+
+def test_a_doubtful_block_is_marked_on_both_sides(pane: ReviewPane) -> None:
+    box = ((50, 100, 900, 200),)
+    fill(pane, [Block(0, "text", box, "sure", 0.98), Block(1, "text", (), "unknown"),
+                Block(2, "text", ((50, 300, 900, 400),), "doubtful", 0.41)])
+    rendering = rendering_of(pane)
+    if isinstance(rendering, TextRendering):
+        doubts = [bool(block.doubt) for block in rendering._shown.values()]
+    else:
+        doubts = script(pane, "[...document.querySelectorAll('.block')].map("
+                              "e => e.matches('.doubt') && e.title.includes('41 %')).join()"
+                        ).split(",")
+        doubts = [doubt == "true" for doubt in doubts]
+    assert doubts == [False, False, True]
+    assert [doubtful(mark.confidence) for mark in pane.canvas.marks] == [False, True]
+
+
+def test_headers_and_footers_are_copied_when_the_setting_keeps_them(
+        plain_pane: ReviewPane) -> None:
+    pane = plain_pane
+    fill(pane, [Block(0, "header", (), "Running head"), Block(1, "text", (), "Body")])
+    result = pane.result
+    result.tabs.setCurrentIndex(1)
+    for keep in (False, True, False):
+        pane.set_furniture(keep)
+        result.copy_page()
+        copied = QGuiApplication.clipboard().text().strip()
+        assert copied == result.markdown.toPlainText().strip()
+        assert ("Running head" in copied) is keep
+    result.tabs.setCurrentIndex(0)
 
 
 # --- the canvas

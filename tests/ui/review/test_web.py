@@ -14,12 +14,14 @@ from PySide6.QtWidgets import QApplication
 
 from desktop.document.model import Block
 from desktop.document.parser import parse
+from desktop.jobs.events import PageState
 from desktop.ui.review.fallback import TextRendering
 from desktop.ui.review.pane import ReviewPane
 from desktop.ui.review.rendering import RenderedBlock
 from desktop.ui.review.web import WebRendering
 from desktop.ui.theme import DARK, LIGHT
 from tests.ui.review.helpers import (
+    become,
     bitmap,
     fill,
     fresh,
@@ -224,13 +226,13 @@ def test_profile_keeps_nothing(web_pane: ReviewPane) -> None:
 
 
 def test_the_caret_stands_at_the_end_of_what_streams(web_pane: ReviewPane) -> None:
-    web_pane.set_streaming(True)
+    become(web_pane, PageState.STREAMING)
     fill(web_pane, [Block(0, "text", (), "done"), Block(1, "list", (), "- one\n- two", open=True)])
     assert script(web_pane, "document.querySelectorAll('.caret').length") == 1
     assert script(web_pane, "document.querySelector('.caret').parentElement.tagName") == "LI"
     assert script(web_pane, "document.querySelector('.caret').parentElement.innerText.trim()"
                   ) == "two"
-    web_pane.set_streaming(False)
+    become(web_pane, PageState.COMPLETE)
     wait_for(lambda: script(web_pane, "document.querySelectorAll('.caret').length") == 0)
 
 
