@@ -369,7 +369,8 @@ def _bridging(lines: Sequence[Line], a: int, b: int, region_of: Sequence[int]) -
     return any(i not in (a, b) and overlap(c.box[1], c.box[3], above[1], above[3])
                > 0.5 * (c.box[3] - c.box[1])
                and overlap(c.box[0], c.box[2], line[0], line[2]) > 0.6 * (c.box[2] - c.box[0])
-               and not _beside(lines[a], c, c.quad is None and region_of[i] == region_of[a] >= 0)
+               and not _beside(lines[a], c, c.quad is None and (
+                   region_of[i] == region_of[a] >= 0 or not _gutter(lines, a, i)))
                for i, c in enumerate(lines))
 
 

@@ -13,15 +13,13 @@ _HEAVIER, _HEAVIER_LESS_SURE = 1.22, 1.32
 """Times the page's usual stroke from which on a line is bold; more where strokes differ more."""
 _CONTRAST = 40
 """Gray levels by which ink differs from its ground."""
-_LEAST = 6.0
-"""Height in pixels of small letters under which strokes are all one pixel wide."""
 
 
 def set_bold(lines: Sequence[Line], luminance: Pixels) -> None:
     """Mark those of LINES as bold whose strokes are clearly heavier than the page's usual ones.
 
-    Strokes are measured against the height of the small letters, so that large print is not
-    bold for being large.
+    Strokes are measured against the size of the type, so that large print is not bold for being
+    large.
     """
     kinds: dict[str, list[Line]] = {}
     for line in lines:
@@ -29,9 +27,8 @@ def set_bold(lines: Sequence[Line], luminance: Pixels) -> None:
             kinds.setdefault(kind, []).append(line)
     for kind, members in kinds.items():
         least = _HEAVIER if kind == "letters" else _HEAVIER_LESS_SURE
-        # Square characters have no common height but that of the type.
-        weights = [_weight(slice_of(luminance, line.box),
-                           0.5 * line.size if kind == "square" else 0.0) for line in members]
+        weights = [_stroke(slice_of(luminance, line.box)) / max(line.size, 1.0)
+                   for line in members]
         known = sorted((weight, line.box[2] - line.box[0]) for line, weight in
                        zip(members, weights, strict=True) if weight)
         if len(known) < 4:
@@ -52,12 +49,12 @@ def _kind(line: Line) -> str:
         return ""
     if sum("\u2e80" <= c <= "\u9fff" or "\uac00" <= c <= "\ud7a3" for c in text) > len(text) / 2:
         return "square"
-    # Figures and capitals have no small letters to be measured by.
+    # Figures and capitals are drawn a little heavier or lighter than small letters.
     return "letters" if sum(map(str.islower, text)) > 2 else ""
 
 
-def _weight(part: Pixels, height: float) -> float:
-    """Mean width of the strokes over HEIGHT (0: that of the small letters); 0 where unclear."""
+def _stroke(part: Pixels) -> float:
+    """Mean width of the strokes in pixels; 0 where it cannot be told."""
     if min(part.shape) < 8:
         return 0.0
     ground = float(np.median(part))
@@ -68,9 +65,4 @@ def _weight(part: Pixels, height: float) -> float:
     ink = np.minimum(ink / most, 1.0)
     mask = ink > 0.5
     runs = int(mask[:, 0].sum() + (mask[:, 1:] & ~mask[:, :-1]).sum())
-    profile = mask.sum(axis=1)
-    if runs < 8:
-        return 0.0
-    band = np.flatnonzero(profile > 0.45 * np.percentile(profile, 95))
-    height = height or float(band[-1] - band[0] + 1)
-    return float(ink.sum()) / runs / height if height >= _LEAST else 0.0
+    return float(ink.sum()) / runs if runs >= 8 else 0.0

@@ -183,7 +183,8 @@ def _forced(table: Sequence[_Row], i: int, right: float) -> bool:
     ends = [other.box[2] for other in table[:-1]]
     if len(ends) > 3 and sum(right - end < 0.2 * row.size for end in ends) >= 0.75 * len(ends):
         # Where rows are set to one length, any shorter one is the last of its paragraph.
-        return before.box[2] < right - 1.6 * row.size
+        return before.box[2] < right - (1.6 * row.size if before.ended else
+                                        max(1.6 * row.size, row.first + 0.3 * row.size))
     # Lines broken by hand, as on a typewriter, end a little early anywhere.
     slack = 0.9 * row.size if before.ended else max(0.9 * row.size, 0.15 * (right - row.box[0]))
     return before.box[2] + row.first + slack < right

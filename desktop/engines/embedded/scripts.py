@@ -15,11 +15,12 @@ _DIGITS = re.compile(r"[\u0660-\u0669\u06f0-\u06f9]{2,}")
 _PUNCTUATION = ".,:;!?،؛؟…"
 
 
-def leftwards(text: str) -> bool:
-    """Whether most of the letters in TEXT are of a script written from right to left."""
+def leftwards(text: str, some: bool = False) -> bool:
+    """Whether most (SOME: any) of the letters in TEXT are of a script written from right to
+    left."""
     count = len(_LEFTWARDS.findall(text))
-    return count > 0 and 2 * count >= sum(
-        unicodedata.category(c)[0] == "L" or "\u0660" <= c <= "\u06f9" for c in text)
+    return count > 0 and (some or 2 * count >= sum(
+        unicodedata.category(c)[0] == "L" or "\u0660" <= c <= "\u06f9" for c in text))
 
 
 def leftward_line(members: Sequence[intake.Word]) -> list[intake.Word]:

@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from itertools import groupby
 
 from desktop.engines.embedded import scripts
-from desktop.engines.embedded.model import MONOSPACE, Box, Line, Pixels, Word, overlap, union
+from desktop.engines.embedded.model import MONOSPACE, Box, Line, Pixels, Word, overlap, rows, union
 from desktop.engines.embedded.recognize import Recognizer, slice_of
 from desktop.intake import words as intake
 
@@ -28,23 +28,27 @@ def lines_of(page: intake.PageWords) -> list[Line]:
     groups = [[word for word in group if word.text.strip()]
               for _, group in groupby(page.words, key=lambda word: word.line)]
     hidden = _hides_hyphens(page.words)
+    leftwards = scripts.leftwards("".join(word.text for word in page.words))
     lines: list[Line] = []
     for members in scripts.stacked([group for group in groups if group]):
         vertical = _vertical(members, union([word.box for word in members]))
         if vertical:
             lines.append(_line(members, hidden, vertical=True))
             continue
-        leftwards = scripts.leftwards("".join(word.text for word in members))
-        if leftwards:
-            members = scripts.leftward_line(members)
+        if scripts.leftwards("".join(word.text for word in members), some=leftwards):
+            lines += [_line(piece, hidden, leftwards=True)
+                      for piece in _columns(scripts.leftward_line(members))]
+            continue
         piece: list[intake.Word] = []
         for word in members:
-            if piece and (_apart(word, piece[-1]) if leftwards else _apart(piece[-1], word)):
-                lines.append(_line(piece, hidden, leftwards=leftwards))
+            if piece and _apart(piece[-1], word):
+                lines.append(_line(piece, hidden))
                 piece = []
             piece.append(word)
-        lines.append(_line(piece, hidden, leftwards=leftwards))
-    lines = _marks_joined(lines)
+        lines.append(_line(piece, hidden))
+    if leftwards:
+        lines = _leftward_joined(lines)
+    lines = _entries_joined(_marks_joined(lines))
     typed = sum(len(line.text) for line in lines if line.style & MONOSPACE)
     if typed > 0.6 * sum(len(line.text) for line in lines):
         # Where all is set like that, it does not tell code from text.
@@ -77,6 +81,31 @@ def _marks_joined(lines: list[Line]) -> list[Line]:
     return [line for line in lines if id(line) not in gone]
 
 
+_LEADER = re.compile(r"(?:[.·…‥]\s*){4,}(\w{1,5})?$")
+_FOLIO = re.compile(r"^(?:\d{1,4}|[ivxlc]{1,6})$", re.IGNORECASE)
+
+
+def _entries_joined(lines: list[Line]) -> list[Line]:
+    """LINES with those entries of a table of contents that have no dots joined with their page
+    number, which stands under those of the entries that have."""
+    edges = [line.box[2] for line in lines if not line.vertical and _LEADER.search(line.text)]
+    if len(edges) < 3:
+        return lines
+    gone: set[int] = set()
+    for folio in lines:
+        if not _FOLIO.match(folio.text) or min(abs(folio.box[2] - x) for x in edges) > folio.size:
+            continue
+        beside = [line for line in lines if line is not folio and line.box[2] <= folio.box[0]
+                  and overlap(line.box[1], line.box[3], folio.box[1], folio.box[3])
+                  > 0.5 * (folio.box[3] - folio.box[1])]
+        if beside:
+            entry = max(beside, key=lambda line: line.box[2])
+            entry.words = [*entry.words, *folio.words]
+            entry.box = union([entry.box, folio.box])
+            gone.add(id(folio))
+    return [line for line in lines if id(line) not in gone]
+
+
 def _hides_hyphens(words: list[intake.Word]) -> bool:
     """Whether the soft hyphens inside words are not seen on the page.
 
@@ -91,6 +120,41 @@ def _hides_hyphens(words: list[intake.Word]) -> bool:
 def _vertical(members: list[intake.Word], box: Box) -> bool:
     width, height = box[2] - box[0], box[3] - box[1]
     return height > 1.8 * width and sum(len(word.text) for word in members) > 2
+
+
+def _columns(members: list[intake.Word]) -> list[list[intake.Word]]:
+    """MEMBERS of a right-to-left line cut at wide gaps, each part in its own order: words of
+    another script in it run the other way."""
+    cuts: list[float] = []
+    reached = float("-inf")
+    for word in sorted(members, key=lambda word: word.box[0]):
+        if word.box[0] - reached > _COLUMN_GAP * max(word.size, 1.0):
+            cuts.append(word.box[0])
+        reached = max(reached, word.box[2])
+    parts: dict[int, list[intake.Word]] = {}
+    for word in members:
+        parts.setdefault(sum(x <= word.box[0] for x in cuts), []).append(word)
+    return [parts[index] for index in sorted(parts, reverse=True)]
+
+
+def _leftward_joined(lines: list[Line]) -> list[Line]:
+    """LINES of a page that is read from right to left with their pieces put together: they come
+    parted where another script begins."""
+    joined = [line for line in lines if line.vertical]
+    for row in rows([line for line in lines if not line.vertical]):
+        row.sort(key=lambda line: -line.box[2])
+        current = row[0]
+        for line in row[1:]:
+            if current.box[0] - line.box[2] < _COLUMN_GAP * min(current.size, line.size):
+                longer = max(current, line, key=lambda part: len(part.text))
+                current = Line(union([current.box, line.box]), longer.size,
+                               [*current.words, *line.words], style=longer.style,
+                               leftwards=current.leftwards or line.leftwards)
+            else:
+                joined.append(current)
+                current = line
+        joined.append(current)
+    return joined
 
 
 def _apart(left: intake.Word, right: intake.Word) -> bool:

@@ -68,6 +68,13 @@ def test_entries_with_leaders_are_lines_without_them() -> None:
     assert page.written() == [("text", "Introduction 1  \nThe valley 17  \nResults 105")]
 
 
+def test_entries_without_leaders_keep_their_page_numbers() -> None:
+    page = Page().line("Preface", y=100).line("v", x=640, y=100)
+    for number in range(3):
+        page.line(f"{number + 1}.1 Chapter {'.' * 40} {number + 11}", y=126 + 26 * number)
+    assert page.written()[0][1].split("  \n")[0] == "Preface v"
+
+
 def test_dots_that_lead_nowhere_stay() -> None:
     assert paragraphs.without_leader("and then.... he wrote on") == "and then.... he wrote on"
     assert paragraphs.without_leader("Name: ______________") == "Name: ______________"

@@ -53,6 +53,16 @@ def test_the_point_at_the_left_end_of_a_leftward_line_comes_last() -> None:
     assert line.words[0].box[0] > 690
 
 
+def test_pieces_of_a_leftward_line_are_one_line_in_the_order_of_reading() -> None:
+    right = [Word("مكتبة", (700, 100, 780, 130), 0, 20, 0, 0),
+             Word("Python", (620, 100, 690, 130), 0, 20, 0, 0)]
+    left = [Word("سهلة", (560, 100, 612, 130), 1, 20, 0, 0),
+            Word("جدا", (500, 100, 550, 130), 1, 20, 0, 0)]
+    far = [Word("هامش", (100, 100, 180, 130), 2, 20, 0, 0)]
+    lines = textlayer.lines_of(layer(right, left, far))
+    assert [line.text for line in lines] == ["مكتبة Python سهلة جدا", "هامش"]
+
+
 def test_arabic_numbers_are_turned_back() -> None:
     page = [Word("٢١", (187, 100, 199, 120), 0, 20, 0, 0),
             Word("–", (202, 100, 208, 120), 0, 20, 0, 0),
