@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import hashlib
 import os
 from collections import OrderedDict
 from pathlib import Path
@@ -14,7 +13,7 @@ import msgspec
 from desktop.intake import blank, limits, wire, words
 from desktop.intake.bitmap import Bitmap
 from desktop.intake.detect import Detected, detect, opened
-from desktop.intake.errors import IntakeError, NoPages, NoSuchPage, PageFailed
+from desktop.intake.errors import NoPages, NoSuchPage, PageFailed
 from desktop.intake.images import ImageSource
 from desktop.intake.model import Kind
 from desktop.intake.paged import PagedFile
@@ -64,7 +63,7 @@ class Drawing:
         if source.pages < 1:
             self.forget()
             raise NoPages
-        return wire.Opened(found.kind, source.pages, _sha256(request.path), source.encrypted)
+        return wire.Opened(found.kind, source.pages, source.encrypted)
 
     def draw(self, request: wire.DrawPage) -> wire.Drawn:
         """Draw a page into its files."""
@@ -113,11 +112,3 @@ class Drawing:
                 self._open.popitem(last=False)[1].close()
         self._open.move_to_end(key)
         return source
-
-
-def _sha256(path: bytes) -> str:
-    try:
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise IntakeError(detail=str(error)) from error

@@ -18,12 +18,11 @@ class Kind(enum.Enum):
 
 
 class SourceInfo(msgspec.Struct, frozen=True):
-    """A file that can be read. SHA256 is of its bytes, in hex."""
+    """A file that can be read."""
 
     path: str
     kind: Kind
     pages: int
-    sha256: str
     encrypted: bool = False
 
 

@@ -186,8 +186,7 @@ class Rasterizer:
             raise Unreadable(detail=str(death)) from death
         if not isinstance(reply, wire.Opened):
             raise TypeError(f"not an answer to open: {reply!r}")
-        return SourceInfo(str(request.path), reply.kind, reply.pages, reply.sha256,
-                          reply.encrypted)
+        return SourceInfo(str(request.path), reply.kind, reply.pages, reply.encrypted)
 
     def _render(self, process: DrawingProcess, request: RenderRequest) -> RenderedPage:
         name = uuid.uuid4().hex

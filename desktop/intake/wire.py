@@ -52,7 +52,6 @@ class Opened(msgspec.Struct, frozen=True, tag="opened"):
 
     kind: Kind
     pages: int
-    sha256: str
     encrypted: bool
 
 

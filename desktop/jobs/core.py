@@ -227,7 +227,7 @@ class Core:
     async def document_result(self, document_id: int,
                               fetch: Callable[[str], PageResult]) -> DocumentResult:
         """See Session.document_result; FETCH reads a page for whoever goes over them."""
-        document = self.documents.row(document_id)
+        document = await self.documents.digested(document_id)
         keys: list[str] = []
         last: PageRow | None = None
         for row in self.journal.pages(document_id):

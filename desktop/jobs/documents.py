@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
-import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
@@ -15,6 +13,7 @@ from desktop.intake import ranges
 from desktop.intake.errors import BadPageRange, NoDocuments, PasswordNeeded, WrongPassword
 from desktop.intake.rasterizer import Rasterizer
 from desktop.intake.walk import walk
+from desktop.jobs.digests import Digests, file_status
 from desktop.jobs.errors import SourceChanged, SourceMissing, UnknownDocument
 from desktop.jobs.events import (
     DocumentAdded,
@@ -45,6 +44,7 @@ class Documents:
         self._rasterizer = rasterizer
         self._helper = helper
         self._changed = changed
+        self._digests = Digests(journal)
         self._counts: dict[int, Counts] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self.passwords: dict[int, str] = {}
@@ -60,6 +60,7 @@ class Documents:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self._digests.close()
 
     def resume(self) -> None:
         """Take up what an earlier run left: passwords are asked for again, what was being
@@ -70,6 +71,8 @@ class Documents:
             self._recount(row.id)
             if row.state is DocumentState.OPENING:
                 self._start_opening(row)
+            else:
+                self._digests.want(row)
 
     @property
     def opening(self) -> bool:
@@ -156,6 +159,7 @@ class Documents:
             task.cancel()
         self.passwords.pop(document_id, None)
         self._counts.pop(document_id, None)
+        self._digests.forget(document_id)
         self._clear_problem(document_id)
         for row in self._journal.pages(document_id):
             if row.problem is not None:
@@ -174,16 +178,19 @@ class Documents:
     # --- for the pages being read
     async def check_source(self, row: DocumentRow) -> None:
         """Raise SourceMissing or SourceChanged when the file is not what it was."""
-        status = _status(row.path)
+        status = file_status(row.path)
         if status is None:
             raise SourceMissing(name=row.name)
         if status == (row.size, row.mtime_ns):
             return
-        digest = await asyncio.get_running_loop().run_in_executor(
-            self._helper, _sha256, row.path)
-        if digest != row.sha256:
+        if not row.sha256 or await self._digests.of(row.path) != row.sha256:
             raise SourceChanged(name=row.name)
         self._journal.update_document(row.id, size=status[0], mtime_ns=status[1])
+
+    async def digested(self, document_id: int) -> DocumentRow:
+        """The document once its digest is known; raises :class:`UnknownDocument`."""
+        await self._digests.wait(document_id)
+        return self.row(document_id)
 
     def fail(self, document_id: int, problem: Problem) -> None:
         """No further page of the document can be read."""
@@ -223,7 +230,7 @@ class Documents:
     async def _known(self, file: Path, redo: str | None) -> DocumentRow | None:
         """The document made from this FILE as it is now."""
         for row in self._journal.documents_at(str(file)):
-            if not row.sha256:
+            if not row.size:  # never opened yet
                 return row
             try:
                 await self.check_source(row)
@@ -248,6 +255,7 @@ class Documents:
             self._select(row.id, tell=False)
             if row.locked and row.id not in self.passwords:
                 row = self._ask_password(row)
+        self._digests.want(row)
         if redo is not None:
             self._journal.reset(self._journal.outdated(row.id, redo))
         self._recount(row.id)
@@ -301,17 +309,21 @@ class Documents:
 
     async def _examine(self, row: DocumentRow, password: str | None) -> None:
         """Open the file and take in what it holds."""
-        status = _status(row.path) or (0, 0)
+        status = file_status(row.path) or (0, 0)
         info = await asyncio.wrap_future(self._rasterizer().open(Path(row.path), password))
         row = self.row(row.id)
-        if row.sha256 and info.sha256 and info.sha256 != row.sha256:
-            self._journal.reset(self._journal.all_pages(row.id))
+        digest = row.sha256
+        if row.size and status != (row.size, row.mtime_ns):
+            digest = await self._digests.of(row.path) if digest else ""
+            if not digest or digest != self.row(row.id).sha256:
+                self._journal.reset(self._journal.all_pages(row.id))
         if password is not None:
             self.passwords[row.id] = password
         self._journal.update_document(
             row.id, state=DocumentState.OPEN, pages=info.pages,
-            sha256=info.sha256, size=status[0], mtime_ns=status[1],
+            sha256=digest, size=status[0], mtime_ns=status[1],
             locked=password is not None)
+        self._digests.want(self.row(row.id))
         self._clear_problem(row.id)
         self._select(row.id)
         self._changed()
@@ -348,19 +360,3 @@ class Documents:
 
 def _key(document_id: int) -> str:
     return f"document-{document_id}"
-
-
-def _status(path: str) -> tuple[int, int] | None:
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return status.st_size, status.st_mtime_ns
-
-
-def _sha256(path: str) -> str:
-    try:
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
-        return ""

@@ -71,7 +71,6 @@ def test_document(rasterizer: Rasterizer, name: str) -> None:
         assert caught.value.problem().code == "intake.password_needed"
     info = rasterizer.open(path, password).result(120)
     assert info.encrypted == bool(password)
-    assert info.sha256 == _ROWS[name]["sha256"]
     if name not in _FIRST_FRAME_ONLY:
         assert info.pages == int(_ROWS[name]["pages"] or 1)
     futures = [rasterizer.render(RenderRequest(str(path), number, dpi=100, words=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -47,7 +48,8 @@ SLOW = {"text": "<|ref|>text<|/ref|><|det|>[[1, 2, 3, 4]]<|/det|>\n" + "word " *
 def test_a_document_becomes_blocks(play: Player, pdf: Pdf) -> None:
     p = play({"pages": [{"text": FIGURE, "delta": [1, 9], "rate": 0, "regions": True,
                          "confidence": 0.75, "prompt_tokens": 11}]})
-    (document,) = p.add(pdf(2))
+    source = pdf(2)
+    (document,) = p.add(source)
     p.finish()
 
     view = p.heard.document(document)
@@ -81,7 +83,7 @@ def test_a_document_becomes_blocks(play: Player, pdf: Pdf) -> None:
 
     whole = p.session.document_result(document).result(PATIENCE)
     assert (whole.engine, whole.model) == ("scripted", "script")
-    assert len(whole.sha256) == 64
+    assert whole.sha256 == hashlib.sha256(source.read_bytes()).hexdigest()
     assert [page.view.number for page in whole.pages] == [1, 2]
     assert whole.pages[0] == result
     assert whole.settings["dpi"] == 144
