@@ -366,12 +366,15 @@ def _bridging(lines: Sequence[Line], a: int, b: int, region_of: Sequence[int]) -
     above, line = lines[a].box, lines[b].box
     if line[2] - line[0] < 1.5 * (above[2] - above[0]):
         return False
-    return any(i not in (a, b) and overlap(c.box[1], c.box[3], above[1], above[3])
-               > 0.5 * (c.box[3] - c.box[1])
-               and overlap(c.box[0], c.box[2], line[0], line[2]) > 0.6 * (c.box[2] - c.box[0])
-               and not _beside(lines[a], c, c.quad is None and (
-                   region_of[i] == region_of[a] >= 0 or not _gutter(lines, a, i)))
-               for i, c in enumerate(lines))
+    others = [i for i, c in enumerate(lines) if i not in (a, b)
+              and overlap(c.box[1], c.box[3], above[1], above[3]) > 0.5 * (c.box[3] - c.box[1])
+              and overlap(c.box[0], c.box[2], line[0], line[2]) > 0.6 * (c.box[2] - c.box[0])]
+    left = [i for i in others if lines[i].box[2] <= above[2]]
+    right = [i for i in others if lines[i].box[2] > above[2]]
+    nearest = [*sorted(left, key=lambda i: -lines[i].box[2])[:1],
+               *sorted(right, key=lambda i: lines[i].box[0])[:1]]
+    return any(not _beside(lines[a], lines[i], lines[i].quad is None and (
+        region_of[i] == region_of[a] >= 0 or not _gutter(lines, a, i))) for i in nearest)
 
 
 def _under(a: Line, b: Line) -> bool:

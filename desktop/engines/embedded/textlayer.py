@@ -145,7 +145,9 @@ def _leftward_joined(lines: list[Line]) -> list[Line]:
         row.sort(key=lambda line: -line.box[2])
         current = row[0]
         for line in row[1:]:
-            if current.box[0] - line.box[2] < _COLUMN_GAP * min(current.size, line.size):
+            # The box of a word in both scripts lacks the part that runs the other way.
+            lacking = 0.5 * sum("a" <= c.lower() <= "z" for c in current.words[-1].text)
+            if current.box[0] - line.box[2] < (_COLUMN_GAP + lacking) * current.size:
                 longer = max(current, line, key=lambda part: len(part.text))
                 current = Line(union([current.box, line.box]), longer.size,
                                [*current.words, *line.words], style=longer.style,
