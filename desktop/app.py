@@ -18,6 +18,7 @@ from desktop import log as logs
 from desktop import paths
 from desktop.errors import Problem, VersoError
 from desktop.i18n import N_, _, set_language
+from desktop.ui import display
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication
@@ -47,10 +48,11 @@ def prepare_environment() -> None:
 def run(files: Sequence[Path] = (), *, debug: bool = False) -> int:
     """Open the window with FILES queued, until it is closed; the exit status.
 
-    When a window is open already, FILES are handed to it.
+    When a window is open already, FILES are handed to it. Raises NoDisplay, MissingLibrary.
     """
-    prepare_environment()
     logs.start("verso", debug=debug)
+    display.check()
+    prepare_environment()
     logs.catch_unhandled()
     from PySide6.QtCore import QCoreApplication
     from PySide6.QtWidgets import QApplication
