@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import overload
 
-from desktop.document.model import CROPPED, Block
+from desktop.document.model import CROPPED, NOISE, Block
 from desktop.document.parser import StreamParser, parse
 from desktop.errors import Problem, VersoError
 from desktop.intake.model import RenderedPage
@@ -123,8 +123,11 @@ class PageRun:
         state = page_state(event.finish)
         if self.overflowed:
             state = PageState.LENGTH
-        elif state is PageState.EMPTY and _has_figure(self.parser.blocks):
-            state = PageState.COMPLETE
+        elif state in (PageState.COMPLETE, PageState.EMPTY):
+            # Decided here alone, by what was understood of the output.
+            worded = self.rendered is not None and bool(self.rendered.words)
+            state = (PageState.COMPLETE if found_something(self.parser.blocks, worded=worded)
+                     else PageState.EMPTY)
         width, height = self.size()
         problem = None
         if event.problem is not None:
@@ -181,12 +184,17 @@ def tables(blocks: Sequence[Block]) -> int:
     return sum(block.label == "table" for block in blocks)
 
 
-def _has_figure(blocks: Sequence[Block]) -> bool:
-    """Whether a picture was found that is not just the whole page: such a page has no text and
-    is read all the same."""
-    return any(block.label in CROPPED and any(
-        (box[2] - box[0]) * (box[3] - box[1]) < WHOLE_PAGE for box in block.boxes)
-        for block in blocks)
+def found_something(blocks: Sequence[Block], *, worded: bool = False) -> bool:
+    """Whether BLOCKS hold text or a picture. A photograph is nothing but a picture; where the
+    page is known to have words (WORDED), a picture of the whole page is no answer."""
+    for block in blocks:
+        if block.label != NOISE and block.markdown.strip():
+            return True
+        if block.label in CROPPED and any(
+                not worded or (box[2] - box[0]) * (box[3] - box[1]) < WHOLE_PAGE
+                for box in block.boxes):
+            return True
+    return False
 
 
 def stored_result(row: PageRow, result: ResultRow, figures: Figures) -> PageResult:

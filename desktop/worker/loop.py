@@ -261,11 +261,8 @@ class Worker:
             elif not cancelled:
                 end = Finish("failed")
                 problem = _page_problem(error)
-        reason = end.reason
-        if reason == "complete" and stream.empty:
-            reason = "empty"
         self._outbox.send(PageFinished(
-            stream.page_id, reason, problem, seconds=stream.seconds,
+            stream.page_id, end.reason, problem, seconds=stream.seconds,
             first_text=stream.first_text, prompt_tokens=end.prompt_tokens,
             output_tokens=end.output_tokens or stream.tokens))
         self._fill()

@@ -6,7 +6,6 @@ Runs on Python 3.10 with msgspec alone.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable
 from typing import List, Optional
 
@@ -24,14 +23,6 @@ INTERVAL = 0.015
 
 _LARGE = 16384
 """Characters that go at once in any case."""
-_ENOUGH = 65536
-"""Characters after which a page is certain to hold more than tags."""
-
-_TAGS = re.compile(
-    r"<\|ref\|>.*?<\|/ref\|>|<\|det\|>.*?<\|/det\|>"
-    r"|<[|｜][^<>]{1,40}[|｜]>"  # other special tokens
-    r"|^[ \t]*\w+\[\[[\d\s,\[\]]*\]\][ \t]*$",  # a tag whose special tokens a server took off
-    re.DOTALL | re.MULTILINE)
 
 
 class PageStream:
@@ -52,8 +43,6 @@ class PageStream:
         self._length = 0
         self._timer: Optional[asyncio.TimerHandle] = None
         self._sent = float("-inf")
-        self._seen: List[str] = []
-        self._seen_length = 0
 
     def put(self, output: Output) -> None:
         """Send OUTPUT (anything but Finish), text perhaps a little later."""
@@ -88,11 +77,6 @@ class PageStream:
         """Since the start of work on this page."""
         return self._loop.time() - self.started
 
-    @property
-    def empty(self) -> bool:
-        """Whether nothing but tags and blanks has come."""
-        return self._seen_length < _ENOUGH and not _TAGS.sub("", "".join(self._seen)).strip()
-
     def _put_text(self, output: Text) -> None:
         self.tokens += output.tokens
         self._piece_tokens += output.tokens
@@ -101,9 +85,6 @@ class PageStream:
         now = self._loop.time()
         if not self.first_text:
             self.first_text = max(now - self.started, 1e-6)
-        if self._seen_length < _ENOUGH:
-            self._seen.append(output.text)
-            self._seen_length += len(output.text)
         self._pieces.append(output.text)
         self._length += len(output.text)
         if now - self._sent >= INTERVAL or self._length >= _LARGE:

@@ -51,20 +51,6 @@ def test_text_is_joined_but_the_first_piece_is_not_kept_waiting(start: Start) ->
     assert len(pieces) < deltas / 5
 
 
-def test_a_page_of_tags_only_is_empty(start: Start) -> None:
-    tags = "<|ref|>image<|/ref|><|det|>[[0, 0, 999, 999]]<|/det|>\n\n"
-    client, heard = start({"match": "tags", "text": tags}, {"match": "nothing", "text": ""},
-                          {"match": "stripped", "text": "table[[0, 0, 999, 999]]"},
-                          {"match": "cut", "text": tags, "finish": "length"},
-                          {"match": "word", "text": tags + "x"})
-    ends = {}
-    for page_id in ("tags", "nothing", "stripped", "cut", "word"):
-        client.submit(page(page_id))
-        ends[page_id] = heard.finished(page_id).finish
-    assert ends == {"tags": "empty", "nothing": "empty", "stripped": "empty", "cut": "length",
-                    "word": "complete"}
-
-
 def test_an_error_fails_its_page_and_no_other(start: Start) -> None:
     client, heard = start(
         {"match": "bad", **fault("raise", code="x.y", message="No.", hint="So?", detail="d")},

@@ -131,11 +131,16 @@ PICTURE = "<|ref|>image<|/ref|><|det|>[[{box}]]<|/det|>\n"
 ENDINGS: list[tuple[dict[str, Any], PageState, str | None]] = [
     ({**SHORT, "finish": "length"}, PageState.LENGTH, "page.length"),
     ({**SHORT, "finish": "loop"}, PageState.LOOP, "page.loop"),
-    ({**SHORT, "finish": "empty"}, PageState.EMPTY, "page.empty"),
     ({**SHORT, "finish": "blank"}, PageState.BLANK, None),
-    # A picture and no text is a page all the same, unless it is just the whole page.
+    ({"text": "", "finish": "empty"}, PageState.EMPTY, "page.empty"),
+    ({"text": "<|ref|>text<|/ref|><|det|>[[1, 2, 300, 400]]<|/det|>\n\n"}, PageState.EMPTY,
+     "page.empty"),
+    # A picture and no text is a page all the same: a photograph is just that.
     ({"text": PICTURE.format(box="100, 100, 500, 400")}, PageState.COMPLETE, None),
-    ({"text": PICTURE.format(box="0, 0, 999, 999")}, PageState.EMPTY, "page.empty"),
+    ({"text": PICTURE.format(box="0, 0, 999, 999"), "finish": "empty"}, PageState.COMPLETE, None),
+    # A mode of the model that puts the text where labels stand otherwise.
+    ({"text": "<|ref|>Dear Sir,<|/ref|><|det|>[[1, 2, 300, 400]]<|/det|>\n"},
+     PageState.COMPLETE, None),
 ]
 
 

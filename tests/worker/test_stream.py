@@ -62,24 +62,6 @@ def test_tokens_of_empty_text_are_not_lost() -> None:
     assert sum(event.tokens for event in events if isinstance(event, PageText)) == 4
 
 
-@pytest.mark.parametrize(("text", "empty"), [
-    ("", True), (" \n\n", True),
-    ("<|ref|>image<|/ref|><|det|>[[1, 2, 3, 4]]<|/det|>\n", True),
-    ("<|ref|>text<|/ref|>\n<|det|> [[1, 2, 3, 4], [5, 6, 7, 8]]<|/det|>\n\n", True),
-    ("image[[0, 0, 999, 999]]\n", True), ("<｜end▁of▁sentence｜>", True),
-    ("<|end_of_line|>\n", True),
-    ("<|ref|>text<|/ref|><|det|>[[1, 2, 3, 4]]<|/det|>\n.", False),
-    ("<|ref|>text", False), ("see [[1]]", False), ("<table></table>", False),
-])
-def test_whether_there_is_more_than_tags(text: str, empty: bool) -> None:
-    async def play() -> bool:
-        stream = PageStream("p", lambda event: None, asyncio.get_running_loop())
-        for character in text:
-            stream.put(Text(character))
-        return stream.empty
-    assert asyncio.run(play()) == empty
-
-
 def test_a_finish_is_no_output_to_send() -> None:
     with pytest.raises(TypeError):
         sent(Finish())
