@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from desktop.engines.embedded import labels, tables
+from desktop.engines.embedded import figures, labels, tables
 from desktop.engines.embedded.layout import Found
 from desktop.engines.embedded.model import (
     BOLD,
@@ -59,7 +59,8 @@ def build(lines: Sequence[Line], sheet: Sheet) -> list[Block]:
     body = body_size(lines)
     lines, under = _without_watermark(lines, body)
     blocks, free = _claimed(lines, regions, sheet, body)
-    blocks += _pictures(sheet, blocks, free)
+    blocks += [Block("image", box) for box in figures.unseen(
+        sheet.images, blocks, free, sheet.width, sheet.height)]
     paragraphs = [_labelled(group, regions, body, sheet) for group in _groups(free, regions)]
     blocks += paragraphs
     blocks += [Block("footer", line.box, [line]) for line in under]
@@ -213,54 +214,17 @@ def _claimed(lines: Sequence[Line], regions: list[Found], sheet: Sheet,
             continue
         within = [line for line in free if inside(line.box, region.box) > 0.6]
         if region.label == "equation":
-            if not within or _worded(within):
+            if not within or figures.worded(within):
                 continue
             blocks.append(Block("equation_image", region.box, within))
-        elif _running_text(within, region.box, sheet):
+        elif figures.running_text(within, region.box, sheet.width * sheet.height):
             continue
         else:
-            blocks.append(Block("image", region.box))
+            boxes, within = figures.parted(region.box, within)
+            blocks += [Block("image", box) for box in boxes]
         taken = set(map(id, within))
         free = [line for line in free if id(line) not in taken]
     return blocks, free
-
-
-def _worded(lines: Sequence[Line]) -> bool:
-    """Whether LINES, if their text is known, are of words rather than of signs."""
-    words = [word.text for line in lines for word in line.words]
-    long = sum(len(word) for word in words if sum(map(str.isalpha, word)) > 2)
-    return any(line.leftwards for line in lines) or (
-        len(words) > 5 and long > 0.75 * sum(map(len, words)))
-
-
-def _running_text(lines: Sequence[Line], box: Box, sheet: Sheet) -> bool:
-    """Whether a region the model takes for a picture is in truth full of text."""
-    if not lines:
-        return False
-    if area(box) > 0.55 * sheet.width * sheet.height and len(lines) >= 3:
-        return True
-    covered = sum(area(line.box) for line in lines) / max(1.0, area(box))
-    long = [line for line in lines if line.box[2] - line.box[0] > 12 * line.size]
-    return len(long) >= 3 and covered > 0.2
-
-
-def _pictures(sheet: Sheet, blocks: Sequence[Block], lines: Sequence[Line]) -> list[Block]:
-    """Pictures placed on a digital page that the model did not see."""
-    found: list[Block] = []
-    page = sheet.width * sheet.height
-    for box in sheet.images:
-        box = (max(0.0, box[0]), max(0.0, box[1]), min(sheet.width, box[2]),
-               min(sheet.height, box[3]))
-        if not 0.002 * page < area(box) < 0.7 * page or min(
-                box[2] - box[0], box[3] - box[1]) < 0.02 * sheet.width:
-            continue
-        if any(inside(box, b.box) > 0.5 or inside(b.box, box) > 0.5
-               for b in [*blocks, *found] if b.label in ("image", "table")):
-            continue
-        if any(inside(line.box, box) > 0.5 for line in lines):
-            continue
-        found.append(Block("image", box))
-    return found
 
 
 # --- grouping ---------------------------------------------------------------------------------
