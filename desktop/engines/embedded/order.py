@@ -30,15 +30,17 @@ def reading_order(boxes: Sequence[Box], right_to_left: bool = False) -> list[int
     left = x2[:, None] <= x1[None, :]
     before = above.copy()
     for a in range(count):
-        for b in np.flatnonzero(left[a] & ~columns[a]):
-            if y1[a] >= y2[b] and not (columns[a] & left[:, b] & (y1 < y2[b])).any():
-                # A column that begins below B is not beside it (B is centred above columns).
-                continue
-            low, high = min(y1[a], y1[b]), max(y2[a], y2[b])
-            between = (columns[a] & columns[b] & (middle > min(middle[a], middle[b]))
-                       & (middle < max(middle[a], middle[b])) & (y1 >= low) & (y2 <= high))
-            if not between.any():
-                before[a, b] = True
+        beside = np.flatnonzero(left[a] & ~columns[a])
+        # A column that begins below B is not beside it (B is centred above columns).
+        low = y1[a] >= y2[beside]
+        reaches = (columns[a][:, None] & left[:, beside] & (y1[:, None] < y2[beside])).any(axis=0)
+        beside = beside[~low | reaches]
+        shared = columns[a] & columns[beside]
+        between = (shared & (middle > np.minimum(middle[a], middle[beside])[:, None])
+                   & (middle < np.maximum(middle[a], middle[beside])[:, None])
+                   & (y1 >= np.minimum(y1[a], y1[beside])[:, None])
+                   & (y2 <= np.maximum(y2[a], y2[beside])[:, None]))
+        before[a, beside[~between.any(axis=1)]] = True
     np.fill_diagonal(before, False)
     return _sorted(before, x1, y1)
 
