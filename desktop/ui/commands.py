@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QMimeData, Qt, QUrl
 from PySide6.QtGui import QAction, QDesktopServices, QGuiApplication, QImage
@@ -20,9 +19,8 @@ from desktop.settings import InvalidSetting
 from desktop.settings.store import Store
 from desktop.ui import dropping
 from desktop.ui.exporting import Exporting
-
-if TYPE_CHECKING:
-    from desktop.ui.main_window import MainWindow
+from desktop.ui.frame import Frame
+from desktop.ui.texts import say
 
 
 class PasteFailed(VersoError):
@@ -36,7 +34,7 @@ class PasteFailed(VersoError):
 class Commands:
     """Carries out what a person asks for."""
 
-    def __init__(self, window: MainWindow, store: Store) -> None:
+    def __init__(self, window: Frame, store: Store) -> None:
         self._window = window
         self._session = window.session
         self._store = store
@@ -78,9 +76,11 @@ class Commands:
             menu.addAction(actions[key])
         window.top.export_about_to_show.connect(
             lambda: self.exporting.fill(window.top.export_menu))
-        self._load = QAction(_("Load the engine now"), window)
+        self._load = QAction(window)
+        say(self._load, text=N_("Load the engine now"))
         self._load.triggered.connect(self._session.warm_up)
-        self._settings = QAction(_("Run settings"), window)
+        self._settings = QAction(window)
+        say(self._settings, text=N_("Run settings"))
         self._settings.triggered.connect(self.show_settings)
         window.top.engine_menu.aboutToShow.connect(self._fill_engines)
 
@@ -269,7 +269,11 @@ class Commands:
             window.appearance.choose(str(value))
         elif key == "language":
             set_language(str(value), paths.resources() / "translations")
-            self._window.retranslate()
+            window.retranslate()
+            for name in list(self._dialogs):
+                self._open_again(name)
+        elif key == "furniture" and window.pane is not None:
+            window.pane.set_furniture(bool(value))
 
     def show_settings(self) -> None:
         """Open the run settings."""
@@ -294,6 +298,12 @@ class Commands:
         self._dialogs[key] = dialog
         dialog.finished.connect(lambda _code: self._dialogs.pop(key, None))
         dialog.show()
+
+    def _open_again(self, key: str) -> None:
+        """Make an open dialog anew, where it was, in the current language."""
+        place = self._dialogs[key].pos()
+        {"preferences": self.preferences, "shortcuts": self.shortcuts, "about": self.about}[key]()
+        self._dialogs[key].move(place)
 
     def preferences(self) -> None:
         """Show what belongs to the window and not to a run."""

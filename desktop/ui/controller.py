@@ -79,6 +79,12 @@ class ReviewController(QObject):
         if self.page_id is not None:
             self._present()
 
+    def retranslate(self) -> None:
+        """Name the page in the current language."""
+        page = self._model.page(self.page_id) if self.page_id else None
+        if self._pane is not None:
+            self._pane.page.set_title(_title(page))
+
     # --- choosing a page
     def show(self, page_id: str | None, *, by_person: bool) -> None:
         """Show a page; BY_PERSON ends following and asks for the page to be read first."""
@@ -207,8 +213,7 @@ class ReviewController(QObject):
         if pane is None:
             return
         page = self._model.page(self.page_id) if self.page_id else None
-        title = _("Page {n}").format(n=page.number) if page else ""
-        pane.show_page(self.page_id, title)
+        pane.show_page(self.page_id, _title(page))
         if page is not None:
             pane.set_facts(page)
         self._turned = page.rotation if page else 0
@@ -248,6 +253,10 @@ class ReviewController(QObject):
         if page_id == self.page_id and self._pane is not None:
             self._pane.set_bitmap(page_id, image)
             self._pane.set_damaged(page_id, rendered.damaged)
+
+
+def _title(page: PageView | None) -> str:
+    return _("Page {n}").format(n=page.number) if page else ""
 
 
 def overlap(before: str, after: str) -> int:

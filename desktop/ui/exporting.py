@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSettings, Qt, QUrl
 from PySide6.QtGui import QDesktopServices
@@ -14,15 +13,13 @@ from PySide6.QtWidgets import QFileDialog, QMenu
 from desktop import paths
 from desktop.i18n import _, ngettext
 from desktop.jobs.events import DocumentResult
-
-if TYPE_CHECKING:
-    from desktop.ui.main_window import MainWindow
+from desktop.ui.frame import Frame
 
 
 class Exporting:
     """Fills the menu from the registry of formats and carries an export out."""
 
-    def __init__(self, window: MainWindow) -> None:
+    def __init__(self, window: Frame) -> None:
         self._window = window
 
     def fill(self, menu: QMenu) -> None:

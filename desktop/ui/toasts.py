@@ -16,11 +16,14 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from desktop.i18n import _
+from desktop.i18n import N_
+from desktop.ui.texts import say
 from desktop.ui.theme import icon, pixmap
 from desktop.ui.tokens import Theme
 
 SHOWN_MS = 7_000
+OFFERED_MS = 15_000
+"""How long a message that offers to do something stays."""
 MOST_WIDE = 640
 _KINDS = {"info": ("info", "link"), "ok": ("circle-check", "ok"),
           "warning": ("triangle-alert", "warning"), "error": ("circle-x", "error")}
@@ -34,7 +37,7 @@ class Toast(QWidget):
         self._host = host
         self._theme = theme
         self._kind = "info"
-        self.setAccessibleName(_("Message"))
+        say(self, accessibleName=N_("Message"))
         row = self._row = QHBoxLayout(self)
         row.setContentsMargins(12, 8, 8, 8)
         row.setSpacing(8)
@@ -45,8 +48,7 @@ class Toast(QWidget):
         self.text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.button = QPushButton()
         self._close = QToolButton()
-        self._close.setAccessibleName(_("Close message"))
-        self._close.setToolTip(_("Close"))
+        say(self._close, accessibleName=N_("Close message"), toolTip=N_("Close"))
         self._close.clicked.connect(self.hide)
         row.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
         row.addWidget(self.text, 1)
@@ -81,7 +83,7 @@ class Toast(QWidget):
         if kind == "error":
             self._timer.stop()
         else:
-            self._timer.start(SHOWN_MS)
+            self._timer.start(OFFERED_MS if action else SHOWN_MS)
 
     def _clicked(self) -> None:
         act, self._act = self._act, None

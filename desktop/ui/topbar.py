@@ -12,10 +12,11 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QAction, QColor, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QSizePolicy, QToolButton, QWidget
 
-from desktop.i18n import _
+from desktop.i18n import N_, _
 from desktop.jobs.events import EngineView
 from desktop.ui import words
 from desktop.ui.actions import Actions
+from desktop.ui.texts import say
 from desktop.ui.theme import icon, pixmap
 from desktop.ui.tokens import Theme
 
@@ -33,7 +34,7 @@ class EnginePill(QToolButton):
         super().__init__(parent)
         self.setObjectName("pill")
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.setAccessibleName(_("Engine"))
+        say(self, accessibleName=N_("Engine"))
         self._theme = theme
         self._tone = "secondary"
         self.full = ""

@@ -130,7 +130,8 @@ def main() -> None:
         control.append(run(CONTROL)["visible_s"])
         rounds.append(run(CHILD, args.engine))
     best = {key: min(float(r[key]) for r in rounds)  # type: ignore[arg-type]
-            for key in ("visible_s", "visible_cpu_s", "review_s", "stall_ms", "stall_cpu_ms", "engine_s")}
+            for key in ("visible_s", "visible_cpu_s", "review_s", "stall_ms", "stall_cpu_ms",
+                        "engine_s")}
     median = {key: statistics.median(float(r[key]) for r in rounds)  # type: ignore[arg-type]
               for key in best}
     print(json.dumps({

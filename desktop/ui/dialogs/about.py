@@ -80,6 +80,7 @@ class AboutDialog(QDialog):
                     _("Third-party licences"))
         tabs.addTab(_reader("LICENSE", _("Licence")), _("Licence"))
         column.addWidget(tabs, 1)
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+        buttons = QDialogButtonBox()
+        buttons.addButton(_("Close"), QDialogButtonBox.ButtonRole.RejectRole)
         buttons.rejected.connect(self.reject)
         column.addWidget(buttons)

@@ -37,6 +37,7 @@ class PreferencesDialog(QDialog):
                 form.addRow(title, field)
                 self.fields[setting.key] = field
         column.addLayout(form)
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+        buttons = QDialogButtonBox()
+        buttons.addButton(_("Close"), QDialogButtonBox.ButtonRole.RejectRole)
         buttons.rejected.connect(self.reject)
         column.addWidget(buttons)

@@ -26,6 +26,10 @@ class ShortcutsDialog(QDialog):
         groups.append((_("In the queue"), [
             (_("Fold, unfold"), "← →"), (_("Show page, unlock document"), _("Enter")),
             (_("Page range of a document"), "F2"), (_("Remove from queue"), _("Delete"))]))
+        groups.append((_("On the page and in its text"), [
+            (_("Next block, previous block"), "J, K"), (_("Larger, smaller"), "+, −"),
+            (_("Whole page, 100 %, page width"), "0, 1, 2"), (_("Turn the view"), "R"),
+            (_("Copy the chosen block, or the page"), "Ctrl+C")]))
         half = (sum(len(keys) + 1 for _name, keys in groups) + 1) // 2
         offset, used = 0, 0
         for name, keys in groups:
@@ -44,6 +48,7 @@ class ShortcutsDialog(QDialog):
                 row += 1
             used += len(keys) + 1
         column.addLayout(grid)
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+        buttons = QDialogButtonBox()
+        buttons.addButton(_("Close"), QDialogButtonBox.ButtonRole.RejectRole)
         buttons.rejected.connect(self.reject)
         column.addWidget(buttons)

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 
 from desktop.i18n import N_, _
 from desktop.jobs.events import LogAdded
+from desktop.ui.texts import say
 from desktop.ui.tokens import Theme
 
 KEPT = 5_000
@@ -40,15 +41,17 @@ class LogPanel(QWidget):
         column.setContentsMargins(8, 6, 8, 6)
         column.setSpacing(6)
         bar = QHBoxLayout()
-        title = QLabel(_("Show"))
+        title = QLabel()
+        say(title, text=N_("Show"))
         self.levels = QComboBox()
-        self.levels.setAccessibleName(_("Log level"))
+        say(self.levels, accessibleName=N_("Log level"))
         title.setBuddy(self.levels)
         for name, level in LEVELS:
             self.levels.addItem(_(name), level)
         self.levels.setCurrentIndex(1)
         self.levels.activated.connect(lambda _row: self.set_level(self.levels.currentData()))
-        copy = QPushButton(_("Copy all"))
+        copy = QPushButton()
+        say(copy, text=N_("Copy all"))
         copy.clicked.connect(
             lambda: QGuiApplication.clipboard().setText(self.text.toPlainText()))
         bar.addWidget(title)
@@ -57,7 +60,7 @@ class LogPanel(QWidget):
         bar.addWidget(copy)
         column.addLayout(bar)
         self.text.setReadOnly(True)
-        self.text.setAccessibleName(_("Log"))
+        say(self.text, accessibleName=N_("Log"))
         self.text.setMaximumBlockCount(KEPT)
         self.text.setUndoRedoEnabled(False)
         self.text.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
@@ -74,6 +77,11 @@ class LogPanel(QWidget):
         self._level = level
         self.levels.setCurrentIndex(self.levels.findData(level))
         self._rewrite()
+
+    def retranslate(self) -> None:
+        """Name the levels in the current language; the rest says itself again."""
+        for row, (name, _level) in enumerate(LEVELS):
+            self.levels.setItemText(row, _(name))
 
     def apply_theme(self, theme: Theme) -> None:
         """Draw in THEME from now on."""

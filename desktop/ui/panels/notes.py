@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from desktop.engines.registry import EngineEntry
 from desktop.engines.visual_tokens import visual_tokens
 from desktop.i18n import _
@@ -67,5 +69,6 @@ def why_missing(entry: EngineEntry) -> str:
     if not missing:
         return ""
     return _("{engine} needs {modules}, which this Python does not have. "
-             "Install it: pip install {modules_plain}").format(
-        engine=_(entry.title), modules=", ".join(missing), modules_plain=" ".join(missing))
+             "Install Verso with all it needs and start it again: {command}").format(
+        engine=_(entry.title), modules=", ".join(missing),
+        command=f"{sys.executable} -m pip install --upgrade verso-ocr")

@@ -30,8 +30,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from desktop.i18n import _
+from desktop.i18n import N_, _
 from desktop.jobs.events import ProblemView
+from desktop.ui.texts import say
 from desktop.ui.theme import Theme, colour, pixmap
 from desktop.ui.views.delegate import bold, small
 from desktop.ui.views.fitting import wrapped
@@ -155,7 +156,7 @@ class ProblemsPanel(QListView):
 
     def __init__(self, model: ProblemsModel, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setAccessibleName(_("Problems"))
+        say(self, accessibleName=N_("Problems"))
         self.setModel(model)
         self._delegate = _Delegate(self, theme)
         self.setItemDelegate(self._delegate)

@@ -17,12 +17,13 @@ from PySide6.QtWidgets import (
 )
 
 from desktop.engines import registry
-from desktop.i18n import _
+from desktop.i18n import N_, _
 from desktop.jobs.events import EngineState, EngineView, PageView
 from desktop.settings import SETTINGS, Applies, Section, Setting, Values
 from desktop.ui import words
 from desktop.ui.panels import notes
 from desktop.ui.panels.fields import Field
+from desktop.ui.texts import say
 from desktop.ui.theme import icon
 from desktop.ui.tokens import Theme
 
@@ -162,7 +163,7 @@ class SettingsPanel(QScrollArea):
 
     def __init__(self, values: Values, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setAccessibleName(_("Run settings"))
+        say(self, accessibleName=N_("Run settings"))
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

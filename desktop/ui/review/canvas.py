@@ -9,7 +9,7 @@ from PySide6.QtGui import QContextMenuEvent, QHelpEvent, QKeyEvent, QMouseEvent,
 from PySide6.QtWidgets import QAbstractSlider, QToolTip, QWidget
 
 from desktop.document.model import Block
-from desktop.i18n import _
+from desktop.i18n import N_, _
 from desktop.protocol.messages import Region
 from desktop.ui.labels import title_of
 from desktop.ui.review.boxes import (
@@ -22,6 +22,7 @@ from desktop.ui.review.boxes import (
 from desktop.ui.review.geometry import Rect
 from desktop.ui.review.linking import Extent, block_at
 from desktop.ui.review.paper import FIT_PAGE, FIT_WIDTH, Paper
+from desktop.ui.texts import say
 
 
 class PageCanvas(Paper):
@@ -41,7 +42,7 @@ class PageCanvas(Paper):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setAccessibleName(_("Page"))
+        say(self, accessibleName=N_("Page"))
         self._layer = BoxLayer()
         self._regions: list[Region] = []
         self._provisional: list[Region] = []

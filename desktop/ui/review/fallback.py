@@ -31,12 +31,13 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QFrame, QTextBrowser, QVBoxLayout, QWidget
 
 from desktop.document.model import FURNITURE
-from desktop.i18n import _
+from desktop.i18n import N_
 from desktop.ui.labels import colour_of
 from desktop.ui.review.crops import SCHEME, CropSource, crop_image
 from desktop.ui.review.geometry import Rect
 from desktop.ui.review.linking import Extent, Scroll
 from desktop.ui.review.rendering import Found, RenderedBlock, Rendering
+from desktop.ui.texts import say
 from desktop.ui.theme import LIGHT, Theme, colour
 
 _BAR = 3.0
@@ -85,7 +86,7 @@ class TextRendering(Rendering):
         self.browser = _Browser(crops, self)
         self.browser.setFrameShape(QFrame.Shape.NoFrame)
         self.browser.setOpenLinks(False)
-        self.browser.setAccessibleName(_("Rendered page"))
+        say(self.browser, accessibleName=N_("Rendered page"))
         self.browser.document().setDocumentMargin(10)
         self.browser.setUndoRedoEnabled(False)
         self.browser.anchorClicked.connect(self._open)

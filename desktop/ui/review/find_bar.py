@@ -6,8 +6,9 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
 
-from desktop.i18n import _
+from desktop.i18n import N_, _
 from desktop.ui.review.strip import Strip
+from desktop.ui.texts import say
 from desktop.ui.theme import Theme
 
 
@@ -21,8 +22,8 @@ class FindBar(Strip):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.field = QLineEdit(self)
-        self.field.setPlaceholderText(_("Find on this page"))
-        self.field.setAccessibleName(_("Find on this page"))
+        say(self.field, placeholderText=N_("Find on this page"),
+            accessibleName=N_("Find on this page"))
         self.field.setClearButtonEnabled(True)
         self.row.addWidget(self.field, 1)
         self._count = QLabel(self)
@@ -30,9 +31,9 @@ class FindBar(Strip):
         self._count.setMinimumWidth(64)
         self._count.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.row.addWidget(self._count)
-        up = self.add_button("chevron-up", _("Previous match (Shift+Enter)"))
-        down = self.add_button("chevron-down", _("Next match (Enter)"))
-        close = self.add_button("x", _("Close (Esc)"))
+        up = self.add_button("chevron-up", N_("Previous match (Shift+Enter)"))
+        down = self.add_button("chevron-down", N_("Next match (Enter)"))
+        close = self.add_button("x", N_("Close (Esc)"))
         # While a person types, the search waits for a breath.
         self._typing = QTimer(self, singleShot=True, interval=150)
         self._typing.timeout.connect(lambda: self.search(False))

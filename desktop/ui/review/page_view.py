@@ -9,7 +9,7 @@ from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QMenu, QToolButton, QVBoxLayout, QWidget
 
-from desktop.i18n import _
+from desktop.i18n import N_, _
 from desktop.ui.labels import colour_of, title_of
 from desktop.ui.review.canvas import PageCanvas
 from desktop.ui.review.paper import FIT_PAGE, FIT_WIDTH
@@ -34,15 +34,15 @@ class PageView(QWidget):
         self._all_hidden = False
         self.title = TitleTab(self.strip)
         self.strip.row.addWidget(self.title, 1)
-        self._zoom_out = self.strip.add_button("zoom-out", _("Smaller (−)"))
-        self._zoom = self.strip.add_button("", _("Zoom"), text="100 %")
+        self._zoom_out = self.strip.add_button("zoom-out", N_("Smaller (−)"))
+        self._zoom = self.strip.add_button("", N_("Zoom"))
         self._zoom.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self._zoom_in = self.strip.add_button("zoom-in", _("Larger (+)"))
-        self._fit = self.strip.add_button("", _("Whole page or page width (0, 2)"), text=_("Fit"))
-        self._left = self.strip.add_button("rotate-ccw", _("Turn the view left (Shift+R)"))
-        self._right = self.strip.add_button("rotate-cw", _("Turn the view right (R)"))
-        self._boxes = self.strip.add_button("square-dashed", _("Which boxes are drawn"),
-                                            text=_("Boxes"))
+        self._zoom_in = self.strip.add_button("zoom-in", N_("Larger (+)"))
+        self._fit = self.strip.add_button("", N_("Whole page or page width (0, 2)"), text=N_("Fit"))
+        self._left = self.strip.add_button("rotate-ccw", N_("Turn the view left (Shift+R)"))
+        self._right = self.strip.add_button("rotate-cw", N_("Turn the view right (R)"))
+        self._boxes = self.strip.add_button("square-dashed", N_("Which boxes are drawn"),
+                                            text=N_("Boxes"))
         self._boxes.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         for button in (self._zoom, self._boxes):
             button.setProperty("menu", "true")

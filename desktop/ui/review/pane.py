@@ -203,6 +203,13 @@ class ReviewPane(QWidget):
         self._splitter.setStyleSheet(
             f"QSplitter#review::handle {{ background: {colour(theme, 'border').name()}; }}")
 
+    def retranslate(self) -> None:
+        """Say in the current language what does not say itself again."""
+        self.result.retranslate()
+        if self._content is None:
+            self.canvas.set_message("file-text", _("Choose a page to see it here."))
+        self._say_state()
+
     def close_engine(self) -> None:
         """Before the application ends: let Chromium go in order."""
         self.result.close_engine()

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from desktop.document.model import Block
-from desktop.i18n import _
+from desktop.i18n import N_, _
 from desktop.ui.review import web_engine_wanted
 from desktop.ui.review.clipboard import block_data, fill_copy_menu
 from desktop.ui.review.content import PageContent, html_of, markdown_of
@@ -32,11 +32,13 @@ from desktop.ui.review.rendering import RenderedBlock, Rendering
 from desktop.ui.review.sources import MarkdownView, RawView
 from desktop.ui.review.strip import Strip
 from desktop.ui.review.verdict import VerdictBar
+from desktop.ui.texts import say
 from desktop.ui.theme import LIGHT, Theme
 
 log = logging.getLogger(__name__)
 
 RENDERED, MARKDOWN, RAW = range(3)
+_TABS = (N_("Rendered"), N_("Markdown"), N_("Raw"))
 
 
 class ResultView(QWidget):
@@ -68,14 +70,14 @@ class ResultView(QWidget):
         self.tabs = QTabBar(self.strip)
         self.tabs.setDrawBase(False)
         self.tabs.setExpanding(False)
-        self.tabs.setAccessibleName(_("Views of the result"))
-        for name in (_("Rendered"), _("Markdown"), _("Raw")):
-            self.tabs.addTab(name)
+        say(self.tabs, accessibleName=N_("Views of the result"))
+        for name in _TABS:
+            self.tabs.addTab(_(name))
         self.strip.row.addWidget(self.tabs)
         self.strip.row.addStretch(1)
-        search = self.strip.add_button("search", _("Find on this page (Ctrl+F)"))
-        self._copy = self.strip.add_button("copy", _("Copy the page, or the chosen block"),
-                                           text=_("Copy"))
+        search = self.strip.add_button("search", N_("Find on this page (Ctrl+F)"))
+        self._copy = self.strip.add_button("copy", N_("Copy the page, or the chosen block"),
+                                           text=N_("Copy"))
         self._copy.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self._copy.setProperty("menu", "true")
         menu = QMenu(self)
@@ -271,6 +273,11 @@ class ResultView(QWidget):
         self.raw.apply_theme(theme)
         if self.rendering is not None:
             self.rendering.apply_theme(theme)
+
+    def retranslate(self) -> None:
+        """Name the tabs in the current language; the rest says itself again."""
+        for tab, name in enumerate(_TABS):
+            self.tabs.setTabText(tab, _(name))
 
     @property
     def streaming(self) -> bool:

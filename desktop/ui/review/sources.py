@@ -20,10 +20,11 @@ from PySide6.QtWidgets import QFrame, QPlainTextEdit, QTextEdit, QWidget
 
 from desktop.document.markdown import block_markdown
 from desktop.document.model import FURNITURE, NOISE, Block
-from desktop.i18n import _
+from desktop.i18n import N_
 from desktop.ui.labels import colour_of
 from desktop.ui.review.geometry import Rect
 from desktop.ui.review.linking import Extent, Scroll
+from desktop.ui.texts import say
 from desktop.ui.theme import LIGHT, Theme
 
 _FLUSH_MS = 50
@@ -41,7 +42,7 @@ class SourceView(QPlainTextEdit):
         self.setReadOnly(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setObjectName("source")
-        self.setAccessibleName(name)
+        say(self, accessibleName=name)
         self.setUndoRedoEnabled(False)
         font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
         # Its real name: a generic one loses its meaning before other families.
@@ -106,7 +107,7 @@ class MarkdownView(SourceView):
     page_step = Signal(int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(_("Markdown"), parent)
+        super().__init__(N_("Markdown"), parent)
         self._order: list[str] = []
         self._indices: dict[str, int] = {}
         self._texts: dict[str, str] = {}
@@ -291,7 +292,7 @@ class RawView(SourceView):
     """What the engine wrote, byte for byte; appended a few times a second."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(_("Raw output"), parent)
+        super().__init__(N_("Raw output"), parent)
         self._pending: list[str] = []
         self._timer = QTimer(self, singleShot=True, interval=_FLUSH_MS)
         self._timer.timeout.connect(self._flush)

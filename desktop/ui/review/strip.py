@@ -6,6 +6,7 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolButton, QWidget
 
+from desktop.ui.texts import say
 from desktop.ui.theme import LIGHT, Theme, colour, icon
 
 HEIGHT = 36
@@ -25,15 +26,15 @@ class Strip(QWidget):
         self.setMinimumHeight(HEIGHT)
 
     def add_button(self, name: str, tip: str, *, text: str = "") -> QToolButton:
-        """A flat button with the icon NAME; TIP also names it for screen readers."""
+        """A flat button with the icon NAME; TIP also names it for screen readers. Both words are
+        marked with ``N_``."""
         button = QToolButton(self)
         button.setIconSize(QSize(16, 16))
-        button.setToolTip(tip)
-        button.setAccessibleName(tip)
+        say(button, toolTip=tip, accessibleName=tip)
         button.setAutoRaise(True)
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         if text:
-            button.setText(text)
+            say(button, text=text)
             button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon if name
                                       else Qt.ToolButtonStyle.ToolButtonTextOnly)
         if name:

@@ -6,7 +6,8 @@ from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from desktop.i18n import _
+from desktop.i18n import N_
+from desktop.ui.texts import say
 from desktop.ui.theme import pixmap
 from desktop.ui.tokens import Theme
 
@@ -28,7 +29,8 @@ class EmptyArea(QWidget):
         self._picture = QLabel()
         self._picture.setAlignment(Qt.AlignmentFlag.AlignCenter)
         column.addWidget(self._picture)
-        self._title = QLabel(_("Drop PDFs, images or folders here to turn them into Markdown."))
+        self._title = QLabel()
+        say(self._title, text=N_("Drop PDFs, images or folders here to turn them into Markdown."))
         font = self._title.font()
         font.setPointSizeF(font.pointSizeF() * 1.35)
         self._title.setFont(font)
@@ -37,17 +39,20 @@ class EmptyArea(QWidget):
         column.addWidget(self._title)
         row = QHBoxLayout()
         row.setSpacing(12)
-        self.add = QPushButton(_("Choose files…"))
+        self.add = QPushButton()
+        say(self.add, text=N_("Choose files…"))
         self.add.setProperty("primary", True)
         self.add.clicked.connect(self.files_wanted)
-        self.sample = QPushButton(_("Try the sample"))
+        self.sample = QPushButton()
+        say(self.sample, text=N_("Try the sample"))
         self.sample.clicked.connect(self.sample_wanted)
         row.addStretch(1)
         row.addWidget(self.add)
         row.addWidget(self.sample)
         row.addStretch(1)
         column.addLayout(row)
-        hint = QLabel(_("Pasting works too: Ctrl+V"))
+        hint = QLabel()
+        say(hint, text=N_("Pasting works too: Ctrl+V"))
         hint.setProperty("role", "secondary")
         hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
         column.addWidget(hint)

@@ -15,9 +15,10 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QMenu, QTreeView, QWidget
 
-from desktop.i18n import _
+from desktop.i18n import N_, _
 from desktop.jobs.events import DocumentState, DocumentView, PageView
 from desktop.ui.models.queue import Index, QueueModel
+from desktop.ui.texts import say
 from desktop.ui.theme import Theme, colour
 from desktop.ui.views.delegate import TEXT_LEFT, QueueDelegate
 from desktop.ui.views.thumbnails import Thumbnails
@@ -37,7 +38,7 @@ class QueueView(QTreeView):
                  parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("queue")
-        self.setAccessibleName(_("Queue of documents and pages"))
+        say(self, accessibleName=N_("Queue of documents and pages"))
         self._model = model
         self.setModel(model)
         self.delegate = QueueDelegate(self, thumbnails, theme)
@@ -100,12 +101,16 @@ class QueueView(QTreeView):
         index = self._model.document_index(document_id)
         if index.isValid():
             self.scrollTo(index)
-            self.edit(index)
+            self._edit_row(index)
 
     def edit_range(self, document_id: int) -> None:
         """Open the field for a document's page range in its row."""
         index = self._model.document_index(document_id)
         if index.isValid():
+            self._edit_row(index)
+
+    def _edit_row(self, index: QModelIndex) -> None:
+        if self.state() is not QAbstractItemView.State.EditingState:
             self.edit(index)
 
     # --- events
@@ -128,7 +133,7 @@ class QueueView(QTreeView):
             return
         if isinstance(view, DocumentView):
             if view.state is DocumentState.PASSWORD:
-                self.edit(index)
+                self._edit_row(index)
             elif event.position().x() < TEXT_LEFT:
                 self.setExpanded(index, not self.isExpanded(index))
         elif not event.modifiers():
@@ -144,7 +149,7 @@ class QueueView(QTreeView):
             if isinstance(view, PageView):
                 self.page_chosen.emit(view.id)
             elif view.state is DocumentState.PASSWORD:
-                self.edit(self.currentIndex())
+                self._edit_row(self.currentIndex())
             else:
                 self.setExpanded(self.currentIndex(), not self.isExpanded(self.currentIndex()))
             return
