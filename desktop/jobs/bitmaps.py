@@ -14,8 +14,9 @@ from desktop.intake.model import RenderedPage, RenderRequest
 from desktop.jobs.documents import Documents
 from desktop.jobs.events import DocumentState
 from desktop.jobs.journal import Journal
-from desktop.jobs.reading import Reading, replace_request, request_for
+from desktop.jobs.reading import Reading
 from desktop.jobs.records import PageRow
+from desktop.jobs.requests import replace_request, request_for
 from desktop.settings import BY_KEY, Values
 
 

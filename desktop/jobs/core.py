@@ -196,6 +196,7 @@ class Core:
         """See Session.set_values."""
         before, self.values = self.values, values
         self.engine.set_values(values)
+        self.reading.stalls.look()
         if before["page_memory"] != values["page_memory"]:
             old, self._rasterizer = self._rasterizer, self._new_rasterizer()
             await self.reading.take_back(

@@ -52,6 +52,7 @@ class EngineLink:
         self._interpreter = interpreter
         self._client: EngineClient | None = None
         self._started_with: Values | None = None
+        self._worn = False
         self.view = EngineView(values["engine"], EngineState.OFF)
 
     @property
@@ -66,8 +67,14 @@ class EngineLink:
 
     @property
     def outdated(self) -> bool:
-        """Whether it runs with settings that only a restart can change."""
-        return self._started_with is not None and needs_restart(self._started_with, self._values)
+        """Whether it should be started anew: it runs with settings that only a restart can
+        change, or is worn."""
+        return self._started_with is not None and (
+            self._worn or needs_restart(self._started_with, self._values))
+
+    def wear(self) -> None:
+        """It may be harmed: start it anew once no page is with it."""
+        self._worn = True
 
     @property
     def capacity(self) -> int:
@@ -131,6 +138,7 @@ class EngineLink:
         if self._client is None:
             self._client = EngineClient(self._arrived, interpreter=self._interpreter)
         self._started_with = self._values
+        self._worn = False
         self._show(EngineView(self._values["engine"], EngineState.LOADING))
         self._client.set_concurrency(self._values["concurrency"])
         self._client.start(self._values["engine"], {**self._values.as_dict(), **self._extra})
@@ -156,6 +164,7 @@ class EngineLink:
                                       problem=self._cause(problem)))
                 self._owner.worker_died(event)
             case WorkerDied(problem, _, pause):
+                self._worn = False  # what comes is a new one
                 self._show(EngineView(self.view.name, EngineState.RESTARTING, problem=problem,
                                       retry_in=pause or 0.0))
                 self._owner.worker_died(event)

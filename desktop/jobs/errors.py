@@ -118,6 +118,16 @@ class PageKilledWorker(VersoError):
     hint = N_("Lower the resolution or the pages in flight, then read it again.")
 
 
+class PageStalled(VersoError):
+    """The engine went silent every time it read this page."""
+
+    code = "page.stalled"
+    message = N_("The engine stopped or fell silent {times} times while reading this page, at last "
+                 "for {seconds} s; it was given up.")
+    hint = N_("Raise “{title}” ({flag}) in the settings if it only needs longer, or lower the "
+              "resolution, then read it again.")
+
+
 class SessionClosed(VersoError):
     """A call that came while or after the session was closed."""
 

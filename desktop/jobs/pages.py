@@ -53,12 +53,16 @@ class PageRun:
         self.values = values
         self.fingerprint = fingerprint
         self.deaths = row.deaths
+        self.stalled = False
+        """Whether the last attempt ended because nothing was heard any more."""
+        self.heard = 0.0
+        """When the engine last said something about it, on the loop's clock."""
         self.phase = Phase.DRAWING
         self.task: asyncio.Task[None] | None = None
         loop = asyncio.get_running_loop()
         self.drawn: asyncio.Future[RenderedPage] = loop.create_future()
         self.ended: asyncio.Future[PageFinished | None] = loop.create_future()
-        """The engine's last word; None: its worker died."""
+        """The engine's last word; None: its worker died, or fell silent."""
         self.rendered: RenderedPage | None = None
         self.begin()
 

@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 from desktop.client.client import WorkerDied
 from desktop.errors import Problem, VersoError, problem_of
+from desktop.i18n import _
 from desktop.intake.model import RenderedPage, RenderRequest
 from desktop.intake.rasterizer import Rasterizer
 from desktop.jobs.documents import Documents
 from desktop.jobs.engine import EngineLink
-from desktop.jobs.errors import PageKilledWorker, SourceChanged, SourceMissing
+from desktop.jobs.errors import PageKilledWorker, PageStalled, SourceChanged, SourceMissing
 from desktop.jobs.events import (
     PageCleared,
     PageRegionsFound,
@@ -34,7 +35,9 @@ from desktop.jobs.outbox import Outbox
 from desktop.jobs.pages import MAX_RAW, PageRun, Phase
 from desktop.jobs.progress import Progress
 from desktop.jobs.records import DocumentRow, Outcome, PageKey
+from desktop.jobs.requests import replace_request, request_for
 from desktop.jobs.scheduler import given_up, to_begin, to_put_back, to_submit, window_size
+from desktop.jobs.stalls import StallWatch
 from desktop.protocol.messages import (
     BlockConfidence,
     PageFinished,
@@ -81,6 +84,8 @@ class Reading:
         """Whether any page has been drawn, or failed to be, by now."""
         self._cancelling: set[str] = set()
         """Pages that were taken back from the engine, which has not confirmed it yet."""
+        self.stalls = StallWatch(lambda: list(self.runs.values()), self._stall_seconds,
+                                 self._stalled)
 
     @property
     def streaming(self) -> int:
@@ -176,7 +181,7 @@ class Reading:
                 return
             self._clear(run)
             run.begin()
-        self._end(run, self._failure(run, PageKilledWorker(times=run.deaths).problem()))
+        self._end(run, self._failure(run, self._given_up(run)))
 
     async def _draw(self, run: PageRun, document: DocumentRow) -> None:
         await self._t.documents.check_source(document)
@@ -219,6 +224,13 @@ class Reading:
             self._t.helper, self._t.figures.cut, run.key, run.blocks(),
             Path(run.rendered.image), run.rotation)
         self._end(run, replace(outcome, crops=crops))
+
+    def _given_up(self, run: PageRun) -> Problem:
+        if not run.stalled:
+            return PageKilledWorker(times=run.deaths).problem()
+        limit = setting("stall_seconds")
+        return PageStalled(times=run.deaths, seconds=f"{self._stall_seconds():g}",
+                           title=_(limit.title), flag=limit.flag).problem()
 
     def _failure(self, run: PageRun, problem: Problem) -> Outcome:
         """It failed here, not in the engine; text so far is kept."""
@@ -325,9 +337,31 @@ class Reading:
                 continue
             if run.phase is Phase.STREAMING:
                 run.deaths = self._t.journal.worker_died(run.key)
+                run.stalled = False
             run.phase = Phase.DRAWN
             run.ended.set_result(None)
         self._t.wake()
+
+    def _stall_seconds(self) -> float:
+        return float(self._t.in_force()[0]["stall_seconds"])
+
+    def _stalled(self, run: PageRun) -> None:
+        """The engine has gone silent on a page: it counts as if its worker had died. What holds
+        the page up may hold up more than that, so the engine begins no other page."""
+        log.warning("page %s: nothing was heard for %g s", run.id, self._stall_seconds())
+        try:
+            run.deaths = self._t.journal.worker_died(run.key)
+        except sqlite3.Error as error:
+            self._t.save_failed(error)
+        run.stalled = True
+        self._cancelling.add(run.id)
+        self._t.engine.cancel(run.id)
+        self._t.engine.wear()
+        run.phase = Phase.DRAWN
+        run.ended.set_result(None)
+        for other in self.runs.values():
+            if other.phase is Phase.SUBMITTED and other.task is not None:
+                other.task.cancel()
 
     def page_event(self, event: object) -> None:
         """Anything the engine says about a page."""
@@ -341,9 +375,11 @@ class Reading:
         run = self.runs.get(key) if key is not None else None
         if run is None or not run.with_engine or run.ended.done():
             return
+        self.stalls.heard(run)
         match event:
             case PageStarted():
                 run.phase = Phase.STREAMING
+                self.stalls.look()
                 run.row = replace(run.row, attempts=self._t.journal.begun(run.key))
                 self._t.outbox.post(PageUpdated(run.view()))
             case PageOriented(_, clockwise):
@@ -365,20 +401,6 @@ class Reading:
                     self._t.outbox.streamed(run.id, run, (index,), "")
             case PageFinished():
                 run.ended.set_result(event)
-
-
-def request_for(values: Values, path: str, number: int) -> RenderRequest:
-    """How a page is drawn under VALUES."""
-    return RenderRequest(path, number, values["dpi"], values["max_megapixels"] * 1_000_000,
-                         seconds=float(values["page_seconds"]))
-
-
-def replace_request(request: RenderRequest, *, password: str | None = None,
-                    words: bool = False, clockwise: int = 0, max_side: int = 0,
-                    ) -> RenderRequest:
-    """REQUEST for a certain purpose."""
-    return RenderRequest(request.path, request.number, request.dpi, request.max_pixels,
-                         max_side, clockwise, password, words, request.seconds)
 
 
 def _delete_drawn(drawing: Future[RenderedPage]) -> None:

@@ -99,6 +99,13 @@ SETTINGS: tuple[Setting, ...] = (
         shapes_result=False,
     ),
     Setting(
+        "stall_seconds", int, 300, N_("Silence limit"),
+        N_("When an engine says nothing about a page it reads for this long, the engine is "
+           "started anew and the page is read again; after three times it is given up."),
+        Section.ENGINE, Applies.NOW, minimum=1, maximum=86400, step=10, unit="s",
+        shapes_result=False,
+    ),
+    Setting(
         "language", str, "en", N_("Language"),
         N_("The language of the window."),
         Section.APPEARANCE, Applies.NOW, choices={"en": "English"},

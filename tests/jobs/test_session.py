@@ -224,6 +224,43 @@ def test_a_page_that_kills_every_worker_is_given_up_and_takes_no_other_with_it(
     assert (page.problem.code, page.attempts) == ("page.worker_died", 3)
 
 
+def test_a_page_of_which_nothing_is_heard_is_done_again_with_a_new_engine(
+        play: Player, pdf: Pdf, caplog: pytest.LogCaptureFixture) -> None:
+    p = play({"capacity": 2, "pages": [
+        {**SHORT, "match": "*-1", "faults": [{"kind": "hang", "at": 60, "attempts": [1]}]},
+        {**SHORT, "rate": 20, "match": "*-2"}, SHORT]}, stall_seconds=1)
+    p.add(pdf(4))
+    p.finish()
+    pages = [p.heard.page(f"1-{number}") for number in (1, 2, 3, 4)]
+    assert [page.state for page in pages if page] == [PageState.COMPLETE] * 4
+    assert pages[0] is not None
+    assert pages[0].attempts == 2
+    assert p.session.page_result("1-1").result(PATIENCE).raw == SHORT["text"]
+    assert PageCleared("1-1") in p.heard.events  # what came before the silence is gone
+    states = [event.engine.state for event in p.heard.of(EngineUpdated)]
+    assert states.count(EngineState.READY) == 2
+    assert "page 1-1" in caplog.text
+
+
+def test_a_page_that_silences_the_engine_every_time_is_given_up(play: Player, pdf: Pdf) -> None:
+    p = play({"capacity": 2, "pages": [
+        {**SHORT, "match": "*-1", "faults": [{"kind": "hang", "at": 60}]}, SHORT]})
+    p.add(pdf(3))
+    p.session.start()
+    p.heard.until_page("1-3", PageState.COMPLETE)
+    p.heard.until_page("1-1", PageState.STREAMING)
+    p.session.set_values(p.session.values.with_(stall_seconds=1))  # for the page in flight, too
+    assert p.session.wait(PATIENCE)
+    pages = [p.heard.page(f"1-{number}") for number in (1, 2, 3)]
+    assert [page.state for page in pages if page] == [
+        PageState.FAILED, PageState.COMPLETE, PageState.COMPLETE]
+    assert pages[0] is not None
+    assert pages[0].problem is not None
+    assert (pages[0].problem.code, pages[0].attempts) == ("page.stalled", 3)
+    assert "1 s" in pages[0].problem.message
+    assert "--stall-seconds" in pages[0].problem.hint
+
+
 def test_an_engine_that_cannot_start_loses_no_page(play: Player, pdf: Pdf,
                                                    tmp_path: Path) -> None:
     refuse = {"kind": "raise", "code": "engine.odd", "once": str(tmp_path / "once"),
