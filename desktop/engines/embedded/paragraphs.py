@@ -101,6 +101,9 @@ def _apart(table: Sequence[_Row], leading: float) -> list[list[_Row]]:
     # Lines found in pixels are as high as their letters happen to be.
     seen = any(line.confidence is not None for row in table for line in row.lines)
     factor, loose = (1.35, 0.5) if seen else (1.2, 0.2)
+    if len(pitches) < 3 and not seen and table[0].ended:
+        # Too few to tell by themselves; type is seldom set wider than that.
+        usual = min(usual, 1.45 * table[0].size)
     for (before, row), pitch in zip(pairwise(table), pitches, strict=True):
         if pitch > factor * usual and pitch - usual > loose * max(before.size, row.size) and not (
                 before.text.endswith(_BROKEN)):
@@ -194,6 +197,9 @@ def _lined(table: Sequence[_Row], right: float) -> bool:
     """Whether the rows are lines of their own, as in an address, a poem, a table of contents."""
     count = len(table) - 1
     if sum(bool(_LEADER.search(row.text)) for row in table) > 0.5 * count:
+        return True
+    if count > 1 and sum(row.text[-1:].isdigit() for row in table) > 0.8 * count + 0.5:
+        # Entries of an index or a register.
         return True
     if count < 1 or any(_begins(row) for row in table):
         return False

@@ -36,6 +36,8 @@ def refine(block: Block, height: float, leading: float = 0.0) -> list[Block]:
             block.label = "page_number"
         elif block.label == "footer" and _NOTE.match(whole):
             block.label = "text"
+        else:
+            block.label = caption(whole) or block.label
     near_edge = block.box[3] < 0.1 * height or block.box[1] > 0.9 * height
     if block.label in ("text", "title", "sub_title") and near_edge and PAGE_NUMBER.match(whole):
         block.label = "page_number"

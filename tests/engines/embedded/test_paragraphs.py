@@ -55,6 +55,16 @@ def test_short_lines_stay_lines(lines: list[str]) -> None:
     assert Page().column(lines).written() == [("text", "  \n".join(lines))]
 
 
+def test_entries_that_end_with_numbers_are_lines() -> None:
+    lines = ["birds, migrating, 79", "boat, lost, 212, 213", "bread, rye, 123, 154, 186"]
+    assert Page().column(lines).written() == [("text", "  \n".join(lines))]
+
+
+def test_two_paragraphs_of_one_row_each() -> None:
+    page = Page().line(FULL[:41] + "end.", y=300).line("The next one follows it.", y=337)
+    assert len(page.written()) == 2
+
+
 def test_narrow_rows_beside_a_picture_are_no_lines_of_their_own() -> None:
     page = Page().column([FULL[:24]] * 4).column([FULL] * 4, y=204)
     (_, text), = page.written()
@@ -125,6 +135,11 @@ def test_a_typewritten_page_is_no_listing() -> None:
     ("Tableau II – Effectifs", "table_caption")])
 def test_captions(text: str, label: str) -> None:
     assert refine.caption(text) == label
+
+
+def test_a_caption_at_the_top_of_the_page_is_no_running_header() -> None:
+    page = Page().line("Table 5. Accuracy of four models.", y=60).column([FULL] * 4, y=300)
+    assert page.written()[0][0] == "table_caption"
 
 
 def test_a_caption_close_below_a_paragraph_is_cut_off() -> None:
