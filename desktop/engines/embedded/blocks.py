@@ -246,6 +246,14 @@ def _groups(lines: list[Line], regions: Sequence[Found]) -> list[list[Line]]:
             i = parent[i]
         return i
 
+    tops = np.array([line.box[1] for line in flat])
+    feet = np.array([line.box[3] for line in flat])
+
+    def near(i: int) -> list[int]:
+        room = 3 * flat[i].size
+        close = np.flatnonzero((feet > tops[i] - room) & (tops < feet[i] + room))
+        return [int(j) for j in close]
+
     order = sorted(range(count), key=lambda i: flat[i].box[1])
     for position, a in enumerate(order):
         below: int | None = None
@@ -256,13 +264,13 @@ def _groups(lines: list[Line], regions: Sequence[Found]) -> list[list[Line]]:
             if lines[a].vertical != lines[b].vertical:
                 continue
             wide = region_of[a] == region_of[b] >= 0 and flat[a].quad is None
-            if _beside(flat[a], flat[b], wide) and not _gutter(flat, a, b):
+            if _beside(flat[a], flat[b], wide) and not _gutter(flat, a, b, near(a)):
                 if _same(region_of[a], region_of[b], regions):
                     parent[root(b)] = root(a)
             elif below is None and _under(flat[a], flat[b]):
                 below = b
                 if (_same(region_of[a], region_of[b], regions)
-                        and not _bridging(flat, a, b, region_of)
+                        and not _bridging(flat, a, b, near(a), region_of)
                         and _alike(flat[a], flat[b], leading)):
                     parent[root(b)] = root(a)
     groups: dict[int, list[Line]] = {}
@@ -308,13 +316,16 @@ def _beside(a: Line, b: Line, wide: bool) -> bool:
             * min(a.size, b.size))
 
 
-def _gutter(lines: Sequence[Line], a: int, b: int) -> bool:
-    """Whether the gap between two lines beside each other goes on above or below."""
+def _gutter(lines: Sequence[Line], a: int, b: int, close: Sequence[int]) -> bool:
+    """Whether the gap between two lines beside each other goes on above or below.
+
+    CLOSE are the lines that stand about as high as A.
+    """
     left, right = sorted((lines[a], lines[b]), key=lambda line: line.box[0])
     x = (left.box[2] + right.box[0]) / 2
     size = min(left.size, right.size)
-    near = [line for i, line in enumerate(lines) if i not in (a, b)
-            and -2.2 * size < overlap(line.box[1], line.box[3], left.box[1], left.box[3])
+    near = [line for line in (lines[i] for i in close if i not in (a, b))
+            if -2.2 * size < overlap(line.box[1], line.box[3], left.box[1], left.box[3])
             < 0.8 * size]
     # Boxes of lines found in the pixels reach a little over their ink.
     spare = 0.0 if left.quad is None else 0.35 * size
@@ -325,20 +336,21 @@ def _gutter(lines: Sequence[Line], a: int, b: int) -> bool:
     return before and behind and crossing <= 0.25 * len(inks)
 
 
-def _bridging(lines: Sequence[Line], a: int, b: int, region_of: Sequence[int]) -> bool:
+def _bridging(lines: Sequence[Line], a: int, b: int, close: Sequence[int],
+              region_of: Sequence[int]) -> bool:
     """Whether line B, below A, reaches under the next column too (or was found across both)."""
     above, line = lines[a].box, lines[b].box
     if line[2] - line[0] < 1.5 * (above[2] - above[0]):
         return False
-    others = [i for i, c in enumerate(lines) if i not in (a, b)
-              and overlap(c.box[1], c.box[3], above[1], above[3]) > 0.5 * (c.box[3] - c.box[1])
+    others = [i for i, c in ((i, lines[i]) for i in close if i not in (a, b))
+              if overlap(c.box[1], c.box[3], above[1], above[3]) > 0.5 * (c.box[3] - c.box[1])
               and overlap(c.box[0], c.box[2], line[0], line[2]) > 0.6 * (c.box[2] - c.box[0])]
     left = [i for i in others if lines[i].box[2] <= above[2]]
     right = [i for i in others if lines[i].box[2] > above[2]]
     nearest = [*sorted(left, key=lambda i: -lines[i].box[2])[:1],
                *sorted(right, key=lambda i: lines[i].box[0])[:1]]
     return any(not _beside(lines[a], lines[i], lines[i].quad is None and (
-        region_of[i] == region_of[a] >= 0 or not _gutter(lines, a, i))) for i in nearest)
+        region_of[i] == region_of[a] >= 0 or not _gutter(lines, a, i, close))) for i in nearest)
 
 
 def _under(a: Line, b: Line) -> bool:

@@ -37,7 +37,7 @@ from desktop.protocol.messages import Region, SubmitPage
 
 _LEAST_CONFIDENCE = 0.5
 """A line that is less sure than this is noise: texture, drawings, scripts the model lacks."""
-_UPRIGHT_SURE = 0.72
+_UPRIGHT_SURE = 0.68
 _WINDOW = 2.2
 """Height over width from which on a page is looked at in windows, so that it is not squashed."""
 

@@ -16,7 +16,7 @@ from desktop.intake import words as intake
 _SAMPLES = 4
 _WIDEST = 8.0
 """Width over height of the longest sample: what recognising it costs goes by that."""
-_AGREES, _AGREES_HIDDEN = 0.7, 0.85
+_AGREES, _AGREES_HIDDEN = 0.7, 0.92
 _MARK_GAP = 3.5
 """Sizes of the type between the mark of an item and its text."""
 _COLUMN_GAP = 1.5
@@ -221,18 +221,32 @@ def trusted(page: intake.PageWords, image: Pixels, recognizer: Recognizer,
     unknown = readable if hidden else [w for w in readable if not known(page.fonts[w.font])]
     if sum(len(w.text) for w in unknown) < 0.03 * sum(len(w.text) for w in words):
         return True
-    samples = _samples(unknown)
+    samples = _samples(unknown, 3 * _SAMPLES if hidden else _SAMPLES)
     crops = [slice_of(image, word.box) for word in samples]
     agreement = [_agreement(word.text, reading.text) for word, reading in
                  zip(samples, recognizer.read(crops), strict=True)]
     if not agreement:
         return True
-    if sum(agreement) / len(agreement) < (_AGREES_HIDDEN if hidden else _AGREES):
+    if _weighed(samples, agreement, words) < (_AGREES_HIDDEN if hidden else _AGREES):
         return False
     if not hidden:
         verified({page.fonts[word.font] for word, value in zip(samples, agreement, strict=True)
                   if value >= _AGREES})
     return True
+
+
+def _weighed(samples: list[intake.Word], agreement: list[float],
+             words: list[intake.Word]) -> float:
+    """Mean AGREEMENT of SAMPLES, a long word counting more than a letter, and a font by how much
+    of the page is set in it: a note in the margin that is not to be seen decides nothing."""
+    share: dict[int, int] = {}
+    for word in words:
+        share[word.font] = share.get(word.font, 0) + len(word.text)
+    taken: dict[int, int] = {}
+    for word in samples:
+        taken[word.font] = taken.get(word.font, 0) + 1
+    weights = [min(len(word.text), 10) * share[word.font] / taken[word.font] for word in samples]
+    return sum(w * a for w, a in zip(weights, agreement, strict=True)) / sum(weights)
 
 
 def _sane(words: list[intake.Word]) -> bool:
@@ -245,7 +259,7 @@ def _readable(text: str, recognizer: Recognizer) -> bool:
     return all(c in recognizer.alphabet for c in clean(text))
 
 
-def _samples(words: list[intake.Word]) -> list[intake.Word]:
+def _samples(words: list[intake.Word], count: int) -> list[intake.Word]:
     """Words worth comparing: letters, long but not wide, from all over the page and every font."""
     def worth(word: intake.Word) -> float:
         width, height = word.box[2] - word.box[0], word.box[3] - word.box[1]
@@ -257,12 +271,12 @@ def _samples(words: list[intake.Word]) -> list[intake.Word]:
     fonts: dict[int, int] = {}
     for word in words:
         fonts[word.font] = fonts.get(word.font, 0) + len(word.text)
-    for font in sorted(fonts, key=lambda f: -fonts[f])[:_SAMPLES]:
-        share = max(1, round(_SAMPLES * fonts[font] / sum(fonts.values())))
+    for font in sorted(fonts, key=lambda f: -fonts[f])[:count]:
+        share = max(1, round(count * fonts[font] / sum(fonts.values())))
         own = [word for word in words if word.font == font and worth(word) > 0]
         stripe = max(1, len(own) // share)
         for start in range(0, len(own), stripe):
-            if len(chosen) < 2 * _SAMPLES and start // stripe < share:
+            if len(chosen) < 2 * count and start // stripe < share:
                 chosen.append(max(own[start:start + stripe], key=worth))
     return chosen
 
