@@ -8,11 +8,10 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import median
 
-from desktop.engines.embedded.model import BOLD, Block, Box, Line, Word, overlap, rows, union
+from desktop.engines.embedded.columns import columns_of, gathered, span
+from desktop.engines.embedded.model import BOLD, Block, Box, Line, overlap, rows
+from desktop.engines.embedded.pieces import Rules, cut, place, rules_of, text_rows
 from desktop.engines.embedded.text import joined
-
-_WORD_GAP = 0.9
-"""Font sizes between two words from which on they stand in two cells."""
 
 
 @dataclass
@@ -32,28 +31,24 @@ class Cell:
         return joined(" ".join(line.text for line in row) for row in rows(self.lines))
 
 
-@dataclass(frozen=True)
-class _Rules:
-    """Drawn lines of a table: (position, from, to) of horizontal and of vertical ones."""
-
-    across: list[tuple[float, float, float]]
-    down: list[tuple[float, float, float]]
-
-
 def cells_of(block: Block) -> list[Cell]:
     """The cells of a table, row by row from left to right; spanned places are left out."""
-    rules = _rules(block.rules)
-    pieces = _pieces(block.lines, rules)
+    rules = rules_of(block.rules)
+    pieces = cut(block.lines, rules)
     if not pieces:
         return []
     size = median(piece.size for piece in pieces)
-    table = _text_rows(pieces)
-    borders = _columns(table, rules, block.box, size)
+    table = text_rows(pieces)
+    borders = columns_of(table, rules, block.box, size)
     table = _logical_rows(table, borders, rules, size)
     edges = _edges(table)
     owner = _spans(table, borders, rules, edges, block.box, size)
     cells = _cells(table, borders, owner)
     headings = _heading_rows(table, rules, len(borders) + 1)
+    if headings == 1:
+        # What a heading of the first row reaches down to is a row of headings too.
+        headings = max([1, *(cell.rowspan for cell in cells if cell.row == 0)])
+        headings = headings if headings < len(table) / 2 else 1
     for cell in cells:
         cell.heading = cell.row < headings
     return cells
@@ -82,176 +77,22 @@ def html(cells: Sequence[Cell]) -> str:
     return "".join(out)
 
 
-# --- pieces -----------------------------------------------------------------------------------
-
-
-def _rules(boxes: Sequence[Box]) -> _Rules:
-    across, down = [], []
-    for x1, y1, x2, y2 in boxes:
-        if x2 - x1 >= y2 - y1:
-            across.append(((y1 + y2) / 2, x1, x2))
-        else:
-            down.append(((x1 + x2) / 2, y1, y2))
-    return _Rules(sorted(across), sorted(down))
-
-
-def _pieces(lines: Sequence[Line], rules: _Rules) -> list[Line]:
-    """Lines cut at wide gaps and at vertical rules."""
-    pieces: list[Line] = []
-    for line in lines:
-        group: list[Word] = []
-        for word in line.words:
-            if group and (word.box[0] - group[-1].box[2] > _WORD_GAP * line.size
-                          or _ruled(group[-1], word, rules, line.size)):
-                pieces.append(_piece(line, group))
-                group = []
-            group.append(word)
-        if group:
-            pieces.append(_piece(line, group))
-    return pieces
-
-
-def _ruled(left: Word, right: Word, rules: _Rules, size: float) -> bool:
-    low, high = (left.box[0] + left.box[2]) / 2, (right.box[0] + right.box[2]) / 2
-    y = (left.box[1] + left.box[3]) / 2
-    return any(low < x < high and y1 <= y <= y2 and abs(x - (left.box[2] + right.box[0]) / 2)
-               < size for x, y1, y2 in rules.down)
-
-
-def _piece(line: Line, words: Sequence[Word]) -> Line:
-    return Line(union([word.box for word in words]), line.size, list(words), style=line.style,
-                confidence=line.confidence, vertical=line.vertical)
-
-
-def _place(piece: Line) -> Box:
-    """Where a piece counts: slanted or upright headings by their foot."""
-    x1, y1, x2, y2 = piece.box
-    if y2 - y1 <= 2.2 * piece.size:
-        return piece.box
-    if x2 - x1 > 1.5 * piece.size:
-        return x1, y2 - 1.2 * piece.size, min(x2, x1 + 1.2 * piece.size), y2
-    return x1, y2 - 1.2 * piece.size, x2, y2
-
-
-def _text_rows(pieces: Sequence[Line]) -> list[list[Line]]:
-    flat = [Line(_place(piece), piece.size) for piece in pieces]
-    back = {id(stand_in): piece for stand_in, piece in zip(flat, pieces, strict=True)}
-    return [[back[id(stand_in)] for stand_in in row] for row in rows(flat)]
-
-
-# --- columns ----------------------------------------------------------------------------------
-
-
-def _columns(table: Sequence[Sequence[Line]], rules: _Rules, box: Box,
-             size: float) -> list[float]:
-    """The x of the borders between columns."""
-    most = max(len(row) for row in table)
-    dense = [row for row in table if len(row) >= max(2, 0.5 * most)] or list(table)
-    places = [[_place(piece) for piece in row] for row in dense]
-    events = sorted({edge for row in places for p in row for edge in (p[0], p[2])})
-    allowed = 0.2 * len(dense)
-    gaps: list[tuple[float, float]] = []
-    for left, right in pairwise(events):
-        x = (left + right) / 2
-        crossing = sum(any(p[0] < x < p[2] for p in row) for row in places)
-        if crossing <= allowed:
-            if gaps and gaps[-1][1] == left:
-                gaps[-1] = (gaps[-1][0], right)
-            else:
-                gaps.append((left, right))
-    gaps = [part for index in range(len(gaps)) for part in _around(gaps, index, places, size)]
-    gaps = [(a, b) for a, b in gaps if b - a >= 0.22 * size and _parts(places, (a + b) / 2)]
-    borders = [(a + b) / 2 for a, b in gaps]
-    height = box[3] - box[1]
-    for x, length in _gathered(rules.down, size):
-        if length < 0.25 * height or not box[0] + size < x < box[2] - size:
-            continue
-        near = [i for i, (a, b) in enumerate(gaps) if a - 0.5 * size < x < b + 0.5 * size]
-        if near:
-            borders[near[0]] = x
-        elif not any(abs(x - other) < 0.8 * size for other in borders):
-            borders.append(x)
-    return sorted(borders)
-
-
-def _around(gaps: Sequence[tuple[float, float]], index: int,
-            places: Sequence[Sequence[Box]], size: float) -> list[tuple[float, float]]:
-    """A gap that few rows cross, cut around columns that hold text in those few rows only.
-
-    A piece inside the gap is a column of its own where its row has a text in the columns on
-    both sides as well; otherwise it is only set off from its column's numbers.
-    """
-    low, high = gaps[index]
-    before = gaps[index - 1][1] - size if index else float("-inf")
-    after = gaps[index + 1][0] + size if index + 1 < len(gaps) else float("inf")
-    within: list[tuple[float, float]] = []
-    for row in places:
-        inner = [(p[0], p[2]) for p in row if low < p[0] and p[2] < high]
-        middles = [(p[0] + p[2]) / 2 for p in row if not (low < p[0] and p[2] < high)]
-        if inner and any(before < x < low + size for x in middles) and any(
-                high - size < x < after for x in middles):
-            within += inner
-    parts: list[tuple[float, float]] = []
-    start = low
-    for left, right in sorted(within):
-        if left > start:
-            parts.append((start, left))
-        start = max(start, right)
-    return [*parts, (start, high)]
-
-
-def _parts(places: Sequence[Sequence[Box]], x: float) -> bool:
-    """Whether some row has text on both sides of X."""
-    return any(any(p[2] <= x + 1 for p in row) and any(p[0] >= x - 1 for p in row)
-               for row in places)
-
-
-def _gathered(down: Sequence[tuple[float, float, float]],
-              size: float) -> list[tuple[float, float]]:
-    """Vertical rules by place: x and the length covered there."""
-    found: list[list[tuple[float, float, float]]] = []
-    for rule in down:
-        if found and rule[0] - found[-1][-1][0] < 0.4 * size:
-            found[-1].append(rule)
-        else:
-            found.append([rule])
-    return [(sum(r[0] for r in group) / len(group),
-             _covered([(r[1], r[2]) for r in group])) for group in found]
-
-
-def _covered(intervals: Sequence[tuple[float, float]]) -> float:
-    total, end = 0.0, float("-inf")
-    for low, high in sorted(intervals):
-        total += max(0.0, high - max(low, end))
-        end = max(end, high)
-    return total
-
-
-def _span(piece: Line, borders: Sequence[float]) -> tuple[int, int]:
-    """First and last column that PIECE covers by more than its edge."""
-    box = _place(piece)
-    slack = min(0.35 * piece.size, (box[2] - box[0]) / 3)
-    first = sum(x <= box[0] + slack for x in borders)
-    last = sum(x < box[2] - slack for x in borders)
-    return first, max(first, last)
-
-
 # --- rows -------------------------------------------------------------------------------------
 
 
-def _logical_rows(table: list[list[Line]], borders: Sequence[float], rules: _Rules,
+def _logical_rows(table: list[list[Line]], borders: Sequence[float], rules: Rules,
                   size: float) -> list[list[Line]]:
     """Rows of text put together where a cell goes over several lines."""
     count = len(borders) + 1
-    filled = [len({_span(piece, borders)[0] for piece in row}) for row in table]
-    stub = [any(_span(piece, borders)[0] == 0 for piece in row) for row in table]
-    feet = [max(_place(piece)[3] for piece in row) for row in table]
+    filled = [len({span(piece, borders)[0] for piece in row}) for row in table]
+    stub = [any(span(piece, borders)[0] == 0 for piece in row) for row in table]
+    feet = [max(place(piece)[3] for piece in row) for row in table]
     steps = [b - a for a, b in pairwise(feet)]
     pitch = median(steps) if steps else 0.0
     bands = _bands(table, rules)
     lattice = any(length > 0.5 * (feet[-1] - feet[0]) and borders
                   and abs(min(borders, key=lambda b: abs(b - x)) - x) < size
-                  for x, length in _gathered(rules.down, size))
+                  for x, length in gathered(rules.down, size))
     ruled = len(set(bands)) >= (2 if lattice else 4)
     merged: list[list[Line]] = [list(table[0])]
     last_full = filled[0]
@@ -267,7 +108,7 @@ def _logical_rows(table: list[list[Line]], borders: Sequence[float], rules: _Rul
         elif same:
             tight = steps[i - 1] < 1.45 * size
             loose = pitch > 1.6 * size
-            first = min(_span(piece, borders)[0] for piece in table[i])
+            first = min(span(piece, borders)[0] for piece in table[i])
             alone = filled[i] <= max(1, last_full // 3)
             under = all(any(overlap(p.box[0], p.box[2], q.box[0], q.box[2]) > 0
                             for q in merged[-1]) for p in table[i])
@@ -282,11 +123,11 @@ def _logical_rows(table: list[list[Line]], borders: Sequence[float], rules: _Rul
 
 
 def _groups_columns(above: Sequence[Line], row: Sequence[Line], borders: Sequence[float],
-                    rules: _Rules, size: float) -> bool:
+                    rules: Rules, size: float) -> bool:
     """Whether a piece of ABOVE heads several columns of ROW: no rule parts them beside it."""
-    taken = {_span(piece, borders)[0] for piece in row}
+    taken = {span(piece, borders)[0] for piece in row}
     for piece in above:
-        first, last = _span(piece, borders)
+        first, last = span(piece, borders)
         edge = (piece.box[1], piece.box[3])
         while first > 0 and not _wall(borders[first - 1], edge, rules, size):
             first -= 1
@@ -303,19 +144,19 @@ def _goes_on(piece: Line) -> bool:
     return text[:1].islower() or text[:1] in "(&,/"
 
 
-def _bands(table: Sequence[Sequence[Line]], rules: _Rules) -> list[int]:
+def _bands(table: Sequence[Sequence[Line]], rules: Rules) -> list[int]:
     """For each row of text the number of horizontal rules above it."""
     ys: list[float] = []
     for y, _, _ in rules.across:
         if not ys or y - ys[-1] > 3:
             ys.append(y)
-    middles = [median((_place(p)[1] + _place(p)[3]) / 2 for p in row) for row in table]
+    middles = [median((place(p)[1] + place(p)[3]) / 2 for p in row) for row in table]
     return [sum(y < middle for y in ys) for middle in middles]
 
 
 def _edges(table: Sequence[Sequence[Line]]) -> list[tuple[float, float]]:
     """Top and bottom of each row."""
-    return [(min(_place(p)[1] for p in row), max(_place(p)[3] for p in row)) for row in table]
+    return [(min(place(p)[1] for p in row), max(place(p)[3] for p in row)) for row in table]
 
 
 # --- spans ------------------------------------------------------------------------------------
@@ -323,7 +164,7 @@ def _edges(table: Sequence[Sequence[Line]]) -> list[tuple[float, float]]:
 _Owner = dict[tuple[int, int], tuple[int, int]]
 
 
-def _spans(table: Sequence[Sequence[Line]], borders: Sequence[float], rules: _Rules,
+def _spans(table: Sequence[Sequence[Line]], borders: Sequence[float], rules: Rules,
            edges: Sequence[tuple[float, float]], box: Box, size: float) -> _Owner:
     """Which cell (row, column) each place of the grid belongs to."""
     count = len(borders) + 1
@@ -332,7 +173,7 @@ def _spans(table: Sequence[Sequence[Line]], borders: Sequence[float], rules: _Ru
     owner: _Owner = {(r, c): (r, c) for r in range(len(table)) for c in range(count)}
     start: list[set[int]] = []
     for r, row in enumerate(table):
-        spans = [_span(piece, borders) for piece in row]
+        spans = [span(piece, borders) for piece in row]
         start.append({c for first, last in spans for c in range(first, last + 1)})
         for first, last in spans:
             _join(owner, r, first, last)
@@ -341,9 +182,21 @@ def _spans(table: Sequence[Sequence[Line]], borders: Sequence[float], rules: _Ru
     for r in range(min(first_dense, 4)):
         if r + 1 < len(table):
             _heading_spans(owner, r, table[r], borders, sides, content, start, rules, edges, size)
+    _section_rows(owner, start, borders, rules, edges, size)
     if len({round(x) for x, _, _ in rules.down}) >= 3:
         _rowspans(owner, start, sides, rules, edges, size)
     return owner
+
+
+def _section_rows(owner: _Owner, taken: Sequence[set[int]], borders: Sequence[float],
+                  rules: Rules, edges: Sequence[tuple[float, float]], size: float) -> None:
+    """A row with text in its first column only, which the vertical rules of the others leave out,
+    is one cell."""
+    walled = [[_wall(x, edge, rules, size) for x in borders] for edge in edges]
+    usual = all(sum(row[i] for row in walled) >= 0.5 * len(walled) for i in range(len(borders)))
+    for r, row in enumerate(walled):
+        if borders and usual and taken[r] == {0} and not any(row):
+            _join(owner, r, 0, len(borders))
 
 
 def _join(owner: _Owner, row: int, first: int, last: int) -> None:
@@ -354,7 +207,7 @@ def _join(owner: _Owner, row: int, first: int, last: int) -> None:
 
 def _heading_spans(owner: _Owner, r: int, row: Sequence[Line], borders: Sequence[float],
                    sides: Sequence[float], content: Sequence[tuple[float, float]],
-                   taken: Sequence[set[int]], rules: _Rules,
+                   taken: Sequence[set[int]], rules: Rules,
                    edges: Sequence[tuple[float, float]], size: float) -> None:
     """A heading that stands centred over several columns covers them."""
     count = len(borders) + 1
@@ -362,8 +215,8 @@ def _heading_spans(owner: _Owner, r: int, row: Sequence[Line], borders: Sequence
     under = [rule for rule in rules.across
              if edges[r][1] - 0.3 * size < rule[0] < below]
     for piece in row:
-        first, last = _span(piece, borders)
-        place = _place(piece)
+        first, last = span(piece, borders)
+        place = place(piece)
         middle = (place[0] + place[2]) / 2
         line = next((rule for rule in under if rule[1] - size < place[0]
                      and place[2] < rule[2] + size
@@ -408,16 +261,16 @@ def _content(table: Sequence[Sequence[Line]], borders: Sequence[float],
     extents = [(float("inf"), float("-inf"))] * (len(sides) - 1)
     for row in table:
         for piece in row:
-            first, last = _span(piece, borders)
+            first, last = span(piece, borders)
             if first == last:
-                place = _place(piece)
+                place = place(piece)
                 extents[first] = (min(extents[first][0], place[0]),
                                   max(extents[first][1], place[2]))
     return [extent if extent[0] <= extent[1] else (sides[i], sides[i + 1])
             for i, extent in enumerate(extents)]
 
 
-def _heading_rows(table: Sequence[Sequence[Line]], rules: _Rules, count: int) -> int:
+def _heading_rows(table: Sequence[Sequence[Line]], rules: Rules, count: int) -> int:
     """How many rows at the top name the columns."""
     if len(table) < 2:
         return 0
@@ -438,13 +291,13 @@ def _contents(r: int, taken: Sequence[set[int]]) -> set[int]:
     return set().union(*taken[r + 1:r + 3])
 
 
-def _wall(x: float, edge: tuple[float, float], rules: _Rules, size: float) -> bool:
+def _wall(x: float, edge: tuple[float, float], rules: Rules, size: float) -> bool:
     """Whether a vertical rule stands at X beside the row."""
     return any(abs(rx - x) < 0.8 * size and overlap(y1, y2, edge[0], edge[1])
                > 0.6 * (edge[1] - edge[0]) for rx, y1, y2 in rules.down)
 
 
-def _rowspans(owner: _Owner, taken: Sequence[set[int]], sides: Sequence[float], rules: _Rules,
+def _rowspans(owner: _Owner, taken: Sequence[set[int]], sides: Sequence[float], rules: Rules,
               edges: Sequence[tuple[float, float]], size: float) -> None:
     """Cells that go on below where other columns have a rule and theirs has none."""
     for r, ((_, bottom), (top, _)) in enumerate(pairwise(edges)):
@@ -472,5 +325,5 @@ def _cells(table: Sequence[Sequence[Line]], borders: Sequence[float],
         cell.colspan = max(cell.colspan, column - head[1] + 1)
     for r, pieces in enumerate(table):
         for piece in pieces:
-            cells[owner[r, _span(piece, borders)[0]]].lines.append(piece)
+            cells[owner[r, span(piece, borders)[0]]].lines.append(piece)
     return [cells[head] for head in sorted(cells)]

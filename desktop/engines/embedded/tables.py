@@ -31,6 +31,7 @@ def find(lines: Sequence[Line], proposed: Sequence[Box], rules: Sequence[Box],
     candidates += [(box, "model") for box in proposed]
     candidates += [(box, "between") for box in _between(rules, lines, body)]
     tables: list[Block] = []
+    framed: set[int] = set()
     free = list(lines)
     for box, source in candidates:
         known = next((t for t in tables if shared(t.box, box) > 0.5 * min(
@@ -38,6 +39,15 @@ def find(lines: Sequence[Line], proposed: Sequence[Box], rules: Sequence[Box],
         within = [line for line in free if inside(line.box, box) > 0.6]
         if known is not None:
             if source == "model" and within and area(box) < 3 * area(known.box):
+                beyond = [line for line in within if line.box[1] > known.box[3] - 2
+                          or line.box[3] < known.box[1] + 2] if id(known) in framed else []
+                if beyond and not _continues(known, beyond, body):
+                    within = _without(within, beyond)
+                    if tabular(beyond) and _cellular(beyond):
+                        # A table of its own stands close to the framed one.
+                        tables.append(Block("table", union([x.box for x in beyond])))
+                        _take(tables[-1], beyond)
+                        free = _without(free, beyond)
                 _take(known, within)
                 free = _without(free, within)
             continue
@@ -49,6 +59,8 @@ def find(lines: Sequence[Line], proposed: Sequence[Box], rules: Sequence[Box],
         _take(table, within)
         free = _without(free, within)
         tables.append(table)
+        if source == "rules":
+            framed.add(id(table))
     for table in tables:
         _take(table, taken := _along(table, free, rules))
         free = _without(free, taken)
@@ -67,6 +79,13 @@ def find(lines: Sequence[Line], proposed: Sequence[Box], rules: Sequence[Box],
                        if x1 - 8 <= (rule[0] + rule[2]) / 2 <= x2 + 8
                        and y1 - 12 <= (rule[1] + rule[3]) / 2 <= y2 + 12]
     return tables, free
+
+
+def _continues(table: Block, lines: Sequence[Line], body: float) -> bool:
+    """Whether LINES beyond the frame of TABLE stand in its columns."""
+    starts = [line.box[0] for line in table.lines]
+    fitting = sum(any(abs(line.box[0] - x) < 0.6 * body for x in starts) for line in lines)
+    return tabular(lines) and fitting > 0.8 * len(lines)
 
 
 def tabular(lines: Sequence[Line]) -> bool:
@@ -113,8 +132,8 @@ def _lattices(rules: Sequence[Box], body: float) -> list[Box]:
     boxes: list[Box] = []
     for rule in long:
         wide = (rule[0] - _TOUCH, rule[1] - _TOUCH, rule[2] + _TOUCH, rule[3] + _TOUCH)
-        joined = [i for i, box in enumerate(boxes) if overlap(wide[0], wide[2], box[0], box[2]) > 0
-                  and overlap(wide[1], wide[3], box[1], box[3]) > 0
+        joined = [i for i, box in enumerate(boxes) if overlap(wide[0], wide[2], box[0], box[2]) >= 0
+                  and overlap(wide[1], wide[3], box[1], box[3]) >= 0
                   and any(_meet(wide, other) for other in groups[i])]
         members = [rule]
         for i in reversed(joined):
