@@ -147,10 +147,14 @@ class Commands:
             self._paused_by_person = True
             self._session.pause()
         else:
-            self._paused_by_person = False
-            self._session.start()
-            if self._window.engine.state is EngineState.FAILED:
-                self._session.warm_up()
+            self.start()
+
+    def start(self) -> None:
+        """Read the waiting pages."""
+        self._paused_by_person = False
+        self._session.start()
+        if self._window.engine.state is EngineState.FAILED:
+            self._session.warm_up()
 
     def stop(self) -> None:
         """Stop the pages in flight; they wait again."""
@@ -269,9 +273,7 @@ class Commands:
             window.appearance.choose(str(value))
         elif key == "language":
             set_language(str(value), paths.resources() / "translations")
-            window.retranslate()
-            for name in list(self._dialogs):
-                self._open_again(name)
+            self.say_everything_again()
         elif key == "furniture" and window.pane is not None:
             window.pane.set_furniture(bool(value))
 
@@ -298,6 +300,12 @@ class Commands:
         self._dialogs[key] = dialog
         dialog.finished.connect(lambda _code: self._dialogs.pop(key, None))
         dialog.show()
+
+    def say_everything_again(self) -> None:
+        """Bring the window and its open dialogs to the current language."""
+        self._window.retranslate()
+        for name in list(self._dialogs):
+            self._open_again(name)
 
     def _open_again(self, key: str) -> None:
         """Make an open dialog anew, where it was, in the current language."""

@@ -18,7 +18,6 @@ class Dock(QDockWidget):
         super().__init__(title, parent)
         self.setObjectName(name)
         self.setWidget(content)
-        self.setAccessibleName(title)
         bar = QWidget()
         row = QHBoxLayout(bar)
         row.setContentsMargins(12, 8, 6, 8)
@@ -48,6 +47,7 @@ class Dock(QDockWidget):
     def set_title(self, title: str) -> None:
         """Name it anew (another language)."""
         self.setWindowTitle(title)
+        self.setAccessibleName(title)
         self._title.setText(title.upper())
         self._close.setAccessibleName(_("Close {title}").format(title=title))
         self._close.setToolTip(_("Close"))

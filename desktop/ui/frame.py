@@ -160,7 +160,7 @@ class Frame(QMainWindow):
         self.settings.retranslate()
         self.queue_dock.set_title(_("Queue"))
         self.settings_dock.set_title(_("Run settings"))
-        self.bottom_dock.setWindowTitle(_("Messages"))
+        self.bottom_dock.set_title(_("Messages"))
         self.tabs.setTabText(0, _("Problems"))
         self.tabs.setTabText(1, _("Log"))
         self.queue.viewport().update()

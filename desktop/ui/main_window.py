@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import (
     QCloseEvent,
     QDragEnterEvent,
@@ -35,6 +35,9 @@ class MainWindow(Frame):
         self._ended = False
         self._any = False
         self._suspicious = 0
+        self._locked: set[int] = set()
+        """Documents whose password was asked for already."""
+        self._told_of_waiting = False
         self._basis: tuple[object, ...] = ()
         """What the buttons showed last depends on."""
         self.commands = Commands(self, store)
@@ -101,6 +104,7 @@ class MainWindow(Frame):
             self.log.add(log)
         self.controller.apply(events)
         self._show_state(counts)
+        self._tell_of_waiting()
 
     def _engine_updated(self, engine: e.EngineView) -> None:
         before, self.engine = self.engine, engine
@@ -146,7 +150,40 @@ class MainWindow(Frame):
             self.settings.set_page(shown)
             self._suspicious = sum(document.suspicious for document in documents)
             self._any = bool(documents)
+            self._ask_passwords(documents)
         self._show_buttons()
+
+    def _ask_passwords(self, documents: Sequence[e.DocumentView]) -> None:
+        """Say which documents wait for their password, when one more does."""
+        locked = {document.id: document.name for document in documents
+                  if document.state is e.DocumentState.PASSWORD}
+        fresh = [number for number in locked if number not in self._locked]
+        self._locked = set(locked)
+        if fresh:
+            self.toast.say(
+                _("“{name}” is protected by a password.").format(name=locked[fresh[0]])
+                if len(locked) == 1 else
+                ngettext("{n} document waits for its password.",
+                         "{n} documents wait for their passwords.", len(locked)).format(
+                    n=len(locked)),
+                "warning", _("Enter password…"), lambda: self.queue.ask_password(fresh[0]))
+
+    def _tell_of_waiting(self) -> None:
+        """After a restart nothing is read by itself: say how to go on."""
+        if self._told_of_waiting:
+            return
+        self._told_of_waiting = True
+        count = self.state.total - self.state.finished
+
+        def tell() -> None:
+            if not self._ended and count and self.state.run is e.RunState.PAUSED:
+                self.toast.say(ngettext("{n} page from last time waits to be read.",
+                                        "{n} pages from last time wait to be read.",
+                                        count).format(n=count),
+                               "info", _("Start"), self.commands.start)
+
+        # Not where files of the command line start it all the same.
+        QTimer.singleShot(1000, self, tell)
 
     def _show_buttons(self) -> None:
         """Buttons and engine, where anything they depend on changed."""

@@ -49,16 +49,17 @@ class Toast(QWidget):
         self.button = QPushButton()
         self._close = QToolButton()
         say(self._close, accessibleName=N_("Close message"), toolTip=N_("Close"))
-        self._close.clicked.connect(self.hide)
+        self._close.clicked.connect(self._end)
         row.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
         row.addWidget(self.text, 1)
         row.addWidget(self.button)
         row.addWidget(self._close, 0, Qt.AlignmentFlag.AlignTop)
         self._act: Callable[[], object] | None = None
+        self._next: tuple[str, str, str, Callable[[], object]] | None = None
         self.button.clicked.connect(self._clicked)
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
-        self._timer.timeout.connect(self.hide)
+        self._timer.timeout.connect(self._end)
         host.installEventFilter(self)
         self.apply_theme(theme)
         self.hide()
@@ -67,9 +68,12 @@ class Toast(QWidget):
             act: Callable[[], object] | None = None) -> None:
         """Show TEXT (KIND: info, ok, warning, error), with a button ACTION that calls ACT.
 
-        Mere news does not take away a message that offers to do something.
+        Mere news does not take away a message that offers to do something; an offer that is
+        no more than news waits until that is gone.
         """
-        if self.isVisible() and self._act is not None and act is None and kind in ("info", "ok"):
+        if self.isVisible() and self._act is not None and kind in ("info", "ok"):
+            if act is not None:
+                self._next = (text, kind, action, act)
             return
         self._kind = kind
         self._act = act
@@ -86,10 +90,18 @@ class Toast(QWidget):
             self._timer.start(OFFERED_MS if action else SHOWN_MS)
 
     def _clicked(self) -> None:
-        act, self._act = self._act, None
-        self.hide()
+        act = self._act
+        self._end()
         if act is not None:
             act()
+
+    def _end(self) -> None:
+        """Go, and say what had to wait."""
+        self._act = None
+        self.hide()
+        waiting, self._next = self._next, None
+        if waiting is not None:
+            self.say(*waiting)
 
     def apply_theme(self, theme: Theme) -> None:
         """Draw in THEME from now on."""

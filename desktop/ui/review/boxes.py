@@ -97,7 +97,8 @@ class BoxLayer:
         whole = QRectF()
         for rect in self.rects(mark):
             whole = whole.united(rect)
-        return whole.adjusted(-28, -_TAG_HEIGHT - 4, max(4.0, 160 - whole.width()), 4)
+        least = max(4.0, 160 - whole.width())  # the name may be longer than its box
+        return whole.adjusted(-28 - least, -_TAG_HEIGHT - 4, least, 4)
 
     def _place(self, known: dict[Mark, list[QRectF]]) -> None:
         self._rects = {mark: known.get(mark) or [_qrect(self._projection.box(box))
@@ -112,7 +113,7 @@ class BoxLayer:
     def paint(self, painter: QPainter, marks: Iterable[Mark], *, hover: str = "",
               choice: str = "") -> None:
         """Frames and tags of MARKS; those marked are tinted and stronger."""
-        fonts = _Fonts(painter.font(), self._projection.page_size[0])
+        fonts = _Fonts(painter.font(), self._projection)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if self._named is None:
             self._named = self._find_room(fonts)
@@ -166,8 +167,9 @@ class BoxLayer:
 class _Fonts:
     """Fonts and heights of the tags; smaller on a page that is drawn small."""
 
-    def __init__(self, base: QFont, page_width: float) -> None:
-        size = min(1.0, max(0.7, (page_width / _FULL_TAGS) ** 0.5))
+    def __init__(self, base: QFont, projection: Projection) -> None:
+        size = min(1.0, max(0.7, (projection.page_size[0] / _FULL_TAGS) ** 0.5))
+        self._content_width = projection.content_size[0]
         self.height = round(_TAG_HEIGHT * size)
         self.small_height = round(_SMALL_HEIGHT * size)
         self.font = QFont(base)
@@ -178,9 +180,10 @@ class _Fonts:
         self.small_metrics = QFontMetricsF(self.small)
 
     def above(self, rect: QRectF, mark: Mark) -> QRectF:
-        """Where the name of MARK stands over its box RECT."""
-        return QRectF(rect.left() - 1, rect.top() - self.height,
-                      self.metrics.horizontalAdvance(_name(mark)) + 8, self.height)
+        """Where the name of MARK stands over its box RECT; it ends where the content ends."""
+        width = self.metrics.horizontalAdvance(_name(mark)) + 8
+        left = max(0.0, min(rect.left() - 1, self._content_width - width))
+        return QRectF(left, rect.top() - self.height, width, self.height)
 
 
 def _name(mark: Mark) -> str:

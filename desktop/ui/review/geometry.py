@@ -16,6 +16,9 @@ from desktop.protocol.messages import Box
 MARGIN = 16
 """Logical pixels of ground round the page."""
 
+_STRIPE = 4.0
+"""A page that would fill its view only this much larger is not fitted as a whole."""
+
 SMALLEST, LARGEST = 0.02, 16.0
 """Bounds of the zoom, in bitmap pixels to device pixels."""
 
@@ -128,6 +131,12 @@ class Projection:
     def fit_width(self) -> float:
         """The scale at which the page is as wide as the viewport."""
         return self._fit(0)
+
+    def fit_readable(self) -> float:
+        """The whole page; of one so tall or so wide that it would be a stripe, its narrow side,
+        at most at its own size."""
+        whole, other = self.fit_page(), max(self.fit_width(), self._fit(1))
+        return whole if other < _STRIPE * whole else max(whole, min(other, 1.0))
 
     def _fit(self, axis: int) -> float:
         room = max(8, self.viewport[axis] - 2 * MARGIN)

@@ -16,6 +16,7 @@ from desktop.ui.review.paper import FIT_PAGE, FIT_WIDTH
 from desktop.ui.review.strip import Strip
 from desktop.ui.review.swatch import swatch
 from desktop.ui.review.title import TitleTab
+from desktop.ui.texts import say
 from desktop.ui.theme import Theme
 
 _ZOOMS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)
@@ -75,15 +76,15 @@ class PageView(QWidget):
     # --- tools
     def _zoom_menu(self) -> QMenu:
         menu = QMenu(self)
-        menu.addAction(_("Whole page"), lambda: self.canvas.set_fit(FIT_PAGE))
-        menu.addAction(_("Page width"), lambda: self.canvas.set_fit(FIT_WIDTH))
+        for name, fit in ((N_("Whole page"), FIT_PAGE), (N_("Page width"), FIT_WIDTH)):
+            say(menu.addAction("", partial(self.canvas.set_fit, fit)), text=name)
         menu.addSeparator()
         for zoom in _ZOOMS:
             menu.addAction(_percent(zoom), partial(self.canvas.set_zoom, zoom))
         return menu
 
     def _toggle_fit(self) -> None:
-        self.canvas.set_fit(FIT_WIDTH if self.canvas.fit == FIT_PAGE else FIT_PAGE)
+        self.canvas.set_fit(FIT_WIDTH if self.canvas.whole else FIT_PAGE)
 
     def _show_zoom(self) -> None:
         there = self.canvas.has_image

@@ -20,7 +20,7 @@ from desktop.ui.review.linking import Scroll
 from desktop.ui.review.scaled import Exact, ScaledImage
 from desktop.ui.theme import LIGHT, Theme, colour, pixmap
 
-FIT_PAGE, FIT_WIDTH = "page", "width"
+FIT_PAGE, FIT_WIDTH, FIT_READABLE = "page", "width", "readable"
 
 
 class Paper(QAbstractScrollArea):
@@ -39,7 +39,7 @@ class Paper(QAbstractScrollArea):
         self._theme = LIGHT
         self._projection = Projection(0, 0)
         self._source: ScaledImage | None = None
-        self._fit = FIT_PAGE
+        self._fit = FIT_READABLE
         self._pressed: QPointF | None = None
         self._pointer: QPointF | None = None
         self._dragging = False
@@ -133,8 +133,14 @@ class Paper(QAbstractScrollArea):
 
     @property
     def fit(self) -> str:
-        """``page``, ``width``, or "" while a zoom was chosen."""
+        """``page``, ``width``, ``readable`` (the page, but no stripe of it; so it begins), or ""
+        while a zoom was chosen."""
         return self._fit
+
+    @property
+    def whole(self) -> bool:
+        """Whether the whole page is in sight."""
+        return self._projection.scroll_range == (0, 0)
 
     def set_fit(self, fit: str) -> None:
         """Keep the whole page (``page``) or its width in sight, also when the size changes."""
@@ -166,9 +172,9 @@ class Paper(QAbstractScrollArea):
 
     def _refit(self) -> None:
         if self._projection.width and self._fit:
-            fitted = (self._projection.fit_page() if self._fit == FIT_PAGE
-                      else self._projection.fit_width())
-            self._project(scale=fitted)
+            fits = {FIT_PAGE: self._projection.fit_page, FIT_WIDTH: self._projection.fit_width,
+                    FIT_READABLE: self._projection.fit_readable}
+            self._project(scale=fits[self._fit]())
         self._set_bars((self.horizontalScrollBar().value(), self.verticalScrollBar().value()))
         self.zoom_changed.emit()
 

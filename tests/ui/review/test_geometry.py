@@ -25,6 +25,17 @@ def test_rotation_is_clockwise(rotation: int, corner: tuple[int, int]) -> None:
     assert projection.to_content(0, 0) == (left + corner[0], top + corner[1])
 
 
+def test_a_stripe_is_not_fitted_as_a_whole() -> None:
+    view = (532, 1032)
+    page = Projection(1000, 2000, view)
+    assert page.fit_readable() == page.fit_page()
+    tall, wide = Projection(551, 16520, view), Projection(16520, 551, view)
+    assert tall.fit_readable() == pytest.approx(500 / 551)
+    assert wide.fit_readable() == 1.0  # its own size: no larger
+    dot = Projection(1, 1, view)
+    assert dot.fit_readable() == dot.fit_page()
+
+
 def test_fit_leaves_the_margin() -> None:
     projection = Projection(1000, 2000, (532, 1032))
     assert projection.fit_width() == pytest.approx((532 - 2 * MARGIN) / 1000)
