@@ -216,10 +216,10 @@ def _heading_spans(owner: _Owner, r: int, row: Sequence[Line], borders: Sequence
              if edges[r][1] - 0.3 * size < rule[0] < below]
     for piece in row:
         first, last = span(piece, borders)
-        place = place(piece)
-        middle = (place[0] + place[2]) / 2
-        line = next((rule for rule in under if rule[1] - size < place[0]
-                     and place[2] < rule[2] + size
+        at = place(piece)
+        middle = (at[0] + at[2]) / 2
+        line = next((rule for rule in under if rule[1] - size < at[0]
+                     and at[2] < rule[2] + size
                      and rule[2] - rule[1] < 0.9 * (sides[-1] - sides[0])), None)
         if line is not None:
             covered = [c for c in range(count)
@@ -263,9 +263,9 @@ def _content(table: Sequence[Sequence[Line]], borders: Sequence[float],
         for piece in row:
             first, last = span(piece, borders)
             if first == last:
-                place = place(piece)
-                extents[first] = (min(extents[first][0], place[0]),
-                                  max(extents[first][1], place[2]))
+                at = place(piece)
+                extents[first] = (min(extents[first][0], at[0]),
+                                  max(extents[first][1], at[2]))
     return [extent if extent[0] <= extent[1] else (sides[i], sides[i + 1])
             for i, extent in enumerate(extents)]
 
