@@ -9,6 +9,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
+
 from desktop.intake.errors import PasswordNeeded
 from desktop.intake.model import RenderedPage, RenderRequest
 from desktop.jobs.documents import Documents
@@ -73,5 +75,4 @@ def _copy(rendered: RenderedPage) -> RenderedPage:
         os.link(rendered.image, target)
     except OSError:
         shutil.copyfile(rendered.image, target)
-    return RenderedPage(str(target), rendered.width, rendered.height, rendered.dpi,
-                        blank=rendered.blank, lowered=rendered.lowered)
+    return msgspec.structs.replace(rendered, image=str(target), words="")

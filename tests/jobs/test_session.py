@@ -299,6 +299,29 @@ def test_blank_pages_cost_the_engine_nothing(play: Player, samples: Path) -> Non
     assert (page.state, page.attempts) == (PageState.COMPLETE, 1)
 
 
+def test_the_bitmap_of_a_page_in_flight_tells_what_the_drawn_one_does(
+        play: Player, tmp_path: Path) -> None:
+    from PIL import Image
+
+    source = tmp_path / "cut.jpg"
+    Image.effect_noise((400, 300), 80).convert("RGB").save(source)
+    source.write_bytes(source.read_bytes()[:-2000])
+    p = play({"pages": [SLOW]})
+    p.add(source)
+    p.session.start()
+    p.heard.until_page("1-1", PageState.STREAMING)
+    in_flight = p.session.bitmap("1-1").result(PATIENCE)
+    p.session.stop()
+    assert p.session.wait(PATIENCE)
+    anew = p.session.bitmap("1-1").result(PATIENCE)
+    assert in_flight.damaged
+    assert anew.damaged
+    assert (in_flight.width, in_flight.height) == (anew.width, anew.height) == (400, 300)
+    assert Path(in_flight.image).read_bytes() == Path(anew.image).read_bytes()
+    for rendered in (in_flight, anew):
+        rendered.delete()
+
+
 def test_a_turned_page_is_turned_everywhere(play: Player, pdf: Pdf) -> None:
     p = play({"pages": [{"text": FIGURE, "rate": 0, "clockwise": 90}]})
     p.add(pdf(1))
