@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import os
+import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from desktop.jobs.journal import Journal
 from desktop.jobs.records import DocumentRow
+
+log = logging.getLogger(__name__)
 
 _PIECE = 1 << 20
 
@@ -73,7 +77,11 @@ class Digests:
         # Changed while it was hashed: then what was hashed is not what the pages came from.
         if digest and now is not None and file_status(row.path) == known == (
                 now.size, now.mtime_ns):
-            self._journal.update_document(row.id, sha256=digest)
+            try:
+                self._journal.update_document(row.id, sha256=digest)
+            except sqlite3.Error as error:
+                # Whoever saves a page meets the same and says so; the next start makes up for this.
+                log.warning("journal: %s", error)
 
 
 def file_status(path: str) -> tuple[int, int] | None:

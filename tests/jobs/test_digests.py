@@ -66,6 +66,16 @@ def test_that_of_a_file_that_changed_does_not(journal: Journal, tmp_path: Path) 
     assert _after(journal, row, lambda _: None) == ""
 
 
+def test_a_full_disk_does_no_harm(journal: Journal, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"x")
+    row = _row(journal, path)
+    journal._db.execute("PRAGMA query_only = ON")  # writing fails as on a full disk
+    assert _after(journal, row, lambda _: None) == ""
+    journal._db.execute("PRAGMA query_only = OFF")
+    assert _after(journal, row, lambda _: None) == sha256(str(path))
+
+
 def test_what_nobody_wants_any_more_is_given_up(journal: Journal, tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"x" * 3_000_000)
