@@ -144,3 +144,8 @@ def furniture(blocks: list[Block], width: float, height: float, body: float) -> 
                     and any(overlap(other.box[1], other.box[3], block.box[1], block.box[3])
                             > 0.6 * (block.box[3] - block.box[1]) for other in known)):
                 block.label = label
+    if not any(b.label not in ("header", "footer", "image") for b in blocks):
+        # Nothing runs over a page that says nothing else: what stands at its top is its text.
+        for block in texts:
+            if block.label == "header":
+                block.label = "text"

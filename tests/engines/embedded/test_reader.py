@@ -148,6 +148,17 @@ def test_headers_and_page_numbers_are_told_from_the_text(reader: PageReader,
     assert result.of("page_number") == ["17"]
 
 
+@pytest.mark.parametrize("words", [True, False])
+def test_a_line_at_the_top_of_an_empty_page_is_its_text(reader: PageReader, tmp_path: Path,
+                                                       words: bool) -> None:
+    paper = Paper()
+    paper.text(72, 50, "The only line of this page", 11)
+    result = read(reader, paper.submit(tmp_path, words=words))
+    (label, content), = result.blocks
+    assert label in ("text", "title", "sub_title")
+    assert content.strip("# ") == "The only line of this page"
+
+
 def test_confidence_of_recognised_blocks(reader: PageReader, tmp_path: Path) -> None:
     outputs = read(reader, columns().submit(tmp_path, words=False)).outputs
     values = [o.confidence for o in outputs if type(o).__name__ == "Confidence"]
