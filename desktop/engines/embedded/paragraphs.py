@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from statistics import median
 
 from desktop.engines.embedded.model import MONOSPACE, Block, Box, Line, laid, rows, union
 
@@ -37,16 +36,15 @@ class _Row:
         return self.text.endswith(_ENDS)
 
 
-def split(block: Block, leading: float = 0.0) -> list[Block]:
-    """BLOCK cut into paragraphs, lists and listings; LEADING is the page's usual distance of two
-    lines in sizes of the type, 0 where it is not known."""
+def split(block: Block) -> list[Block]:
+    """BLOCK cut into paragraphs, lists and listings."""
     table = [_row(row) for row in rows(block.lines)]
     if all(line.style & MONOSPACE for line in block.lines) and (
             len(table) > 1 or re.search(r"[=;(){}\[\]<>/|\\]|^[$>#] ", table[0].text)) and not (
             len(table) == 1 and "@" in table[0].text):
         return [Block("code", block.box, block.lines)]
     parts: list[Block] = []
-    for group in _apart(table, leading):
+    for group in _apart(table):
         for part in _parts(group):
             parts.append(_block(part))
     return _lists(parts)
@@ -87,7 +85,7 @@ def _wide(character: str) -> bool:
 # --- where a block is cut -----------------------------------------------------------------------
 
 
-def _apart(table: Sequence[_Row], leading: float) -> list[list[_Row]]:
+def _apart(table: Sequence[_Row]) -> list[list[_Row]]:
     """Rows between which there is more room than between two lines of a paragraph."""
     pitches = [_pitch(a, b) for a, b in pairwise(table)]
     groups = [[table[0]]]
@@ -95,9 +93,6 @@ def _apart(table: Sequence[_Row], leading: float) -> list[list[_Row]]:
         return groups
     ordered = sorted(pitches)
     usual = ordered[len(ordered) // 4] if len(pitches) > 2 else ordered[0]
-    if leading:
-        usual = min(usual, leading * median(row.size for row in table)) if len(
-            pitches) > 2 else leading * table[0].size
     # Lines found in pixels are as high as their letters happen to be.
     seen = any(line.confidence is not None for row in table for line in row.lines)
     factor, loose = (1.35, 0.5) if seen else (1.2, 0.2)

@@ -23,10 +23,10 @@ _NOTE = re.compile(r"^[*†‡§¹²³]\s*\w")
 SECTION = re.compile(r"^(\d{1,2}(?:\.\d{1,2}){0,4})\.?\s+\S")
 
 
-def refine(block: Block, height: float, leading: float = 0.0) -> list[Block]:
+def refine(block: Block, height: float) -> list[Block]:
     """BLOCK, its text known now, with a better label, or cut into several.
 
-    HEIGHT is the page's, LEADING its usual distance of two lines in sizes of the type.
+    HEIGHT is the page's.
     """
     if not block.lines or block.label in ("table", "image"):
         return [block]
@@ -51,7 +51,7 @@ def refine(block: Block, height: float, leading: float = 0.0) -> list[Block]:
         block.label = "text"
     if block.label != "text":
         return [block]
-    parts = paragraphs.split(block, leading)
+    parts = paragraphs.split(block)
     for part in parts:
         if part.label == "text":
             part.label = caption(" ".join(line.text for line in part.lines)) or "text"
