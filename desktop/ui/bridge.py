@@ -8,6 +8,7 @@ delivered at once.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -129,6 +130,18 @@ class Pending:
             del self._slots[key]
 
 
+class LogRelay(logging.Handler):
+    """The application's own log, passed on as the engine's is; any thread."""
+
+    def __init__(self, take: Callable[[Sequence[e.SessionEvent]], None]) -> None:
+        super().__init__(logging.INFO)
+        self._take = take
+
+    def emit(self, record: logging.LogRecord) -> None:
+        source = record.name.rsplit(".", 1)[-1]
+        self._take([e.LogAdded(record.levelno, source, record.getMessage(), record.created)])
+
+
 class Bridge(QObject):
     """Session events as one Qt signal on the window's thread."""
 
@@ -151,13 +164,16 @@ class Bridge(QObject):
         self._timer.timeout.connect(self._deliver)
         self._wake.connect(self._schedule, Qt.ConnectionType.QueuedConnection)
         self._end: Callable[[], None] | None = None
+        self._relay = LogRelay(self.take)
 
     def open(self) -> None:
         """Listen from now on; the first delivery describes everything there is."""
         self._end = self._session.subscribe(self.take)
+        logging.getLogger("desktop").addHandler(self._relay)
 
     def close(self) -> None:
         """Listen no more."""
+        logging.getLogger("desktop").removeHandler(self._relay)
         if self._end is not None:
             self._end()
             self._end = None

@@ -235,7 +235,8 @@ class Commands:
         if not await asyncio.wrap_future(self._session.unlock(document_id, password)):
             self._window.toast.say(_("That password does not open the document."), "warning",
                                    _("Try again"),
-                                   lambda: self._window.queue.ask_password(document_id))
+                                   lambda: self._window.queue.ask_password(document_id),
+                                   about="password")
 
     async def _set_range(self, document_id: int, page_range: str) -> None:
         await asyncio.wrap_future(self._session.set_page_range(document_id, page_range))

@@ -38,6 +38,7 @@ class MainWindow(Frame):
         self._locked: set[int] = set()
         """Documents whose password was asked for already."""
         self._told_of_waiting = False
+        self._restarting = False
         self._basis: tuple[object, ...] = ()
         """What the buttons showed last depends on."""
         self.commands = Commands(self, store)
@@ -89,6 +90,8 @@ class MainWindow(Frame):
             elif isinstance(event, e.ProgressUpdated):
                 self.state = event.progress
                 self.figures.set_progress(event.progress)
+                if event.progress.run is e.RunState.RUNNING:
+                    self.toast.retract("waiting")
             elif isinstance(event, e.EngineUpdated):
                 self._engine_updated(event.engine)
             elif isinstance(event, e.ProblemAdded):
@@ -117,9 +120,10 @@ class MainWindow(Frame):
             elif engine.state is e.EngineState.FAILED and engine.problem is not None:
                 self.toast.say(engine.problem.line(), "error", _("Settings"),
                                self.commands.show_settings)
-            elif (engine.state is e.EngineState.READY
-                    and before.state is e.EngineState.RESTARTING):
+            elif engine.state is e.EngineState.READY and self._restarting:
                 self.toast.say(_("The engine runs again."), "ok")
+            if engine.state is not e.EngineState.LOADING:
+                self._restarting = engine.state is e.EngineState.RESTARTING
 
     def _finished(self, event: e.QueueFinished) -> None:
         text = ngettext("{n} page is read.", "{n} pages are read.", event.total).format(
@@ -166,21 +170,24 @@ class MainWindow(Frame):
                 ngettext("{n} document waits for its password.",
                          "{n} documents wait for their passwords.", len(locked)).format(
                     n=len(locked)),
-                "warning", _("Enter password…"), lambda: self.queue.ask_password(fresh[0]))
+                "warning", _("Enter password…"), lambda: self.queue.ask_password(fresh[0]),
+                about="password")
+        elif not locked:
+            self.toast.retract("password")
 
     def _tell_of_waiting(self) -> None:
         """After a restart nothing is read by itself: say how to go on."""
         if self._told_of_waiting:
             return
         self._told_of_waiting = True
-        count = self.state.total - self.state.finished
 
         def tell() -> None:
+            count = self.state.total - self.state.finished
             if not self._ended and count and self.state.run is e.RunState.PAUSED:
                 self.toast.say(ngettext("{n} page from last time waits to be read.",
                                         "{n} pages from last time wait to be read.",
                                         count).format(n=count),
-                               "info", _("Start"), self.commands.start)
+                               "info", _("Start"), self.commands.start, about="waiting")
 
         # Not where files of the command line start it all the same.
         QTimer.singleShot(1000, self, tell)

@@ -55,7 +55,8 @@ class Toast(QWidget):
         row.addWidget(self.button)
         row.addWidget(self._close, 0, Qt.AlignmentFlag.AlignTop)
         self._act: Callable[[], object] | None = None
-        self._next: tuple[str, str, str, Callable[[], object]] | None = None
+        self._next: tuple[str, str, str, Callable[[], object], str] | None = None
+        self._about = ""
         self.button.clicked.connect(self._clicked)
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
@@ -65,18 +66,20 @@ class Toast(QWidget):
         self.hide()
 
     def say(self, text: str, kind: str = "info", action: str = "",
-            act: Callable[[], object] | None = None) -> None:
-        """Show TEXT (KIND: info, ok, warning, error), with a button ACTION that calls ACT.
+            act: Callable[[], object] | None = None, about: str = "") -> None:
+        """Show TEXT (KIND: info, ok, warning, error), with a button ACTION that calls ACT;
+        :meth:`retract` takes back what was said ABOUT something.
 
         Mere news does not take away a message that offers to do something; an offer that is
         no more than news waits until that is gone.
         """
         if self.isVisible() and self._act is not None and kind in ("info", "ok"):
             if act is not None:
-                self._next = (text, kind, action, act)
+                self._next = (text, kind, action, act, about)
             return
         self._kind = kind
         self._act = act
+        self._about = about
         self.text.setText(text)
         self.button.setText(action)
         self.button.setVisible(bool(action))
@@ -94,6 +97,13 @@ class Toast(QWidget):
         self._end()
         if act is not None:
             act()
+
+    def retract(self, about: str) -> None:
+        """What was said ABOUT this does not hold any more."""
+        if self._next is not None and self._next[-1] == about:
+            self._next = None
+        if self._about == about and self.isVisible():
+            self._end()
 
     def _end(self) -> None:
         """Go, and say what had to wait."""

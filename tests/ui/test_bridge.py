@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -14,7 +15,7 @@ from desktop.errors import Problem
 from desktop.jobs import events as e
 from desktop.jobs.events import DocumentState, DocumentView, PageState, PageView
 from desktop.protocol.messages import Region
-from desktop.ui.bridge import LOG_LINES, Bridge, Pending, RawJoined
+from desktop.ui.bridge import LOG_LINES, Bridge, LogRelay, Pending, RawJoined
 
 
 def page(number: int, state: PageState = PageState.STREAMING, tokens: int = 0) -> PageView:
@@ -159,3 +160,24 @@ def test_the_first_event_after_a_pause_does_not_wait(qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: bool(armed), timeout=5_000)
     assert armed == [False]  # delivered on waking, no timer in between
     bridge.close()
+
+
+def test_the_applications_own_log_comes_with_the_engines(qtbot: QtBot) -> None:
+    class Silent:
+        def subscribe(self, _listener: object) -> Callable[[], None]:
+            return lambda: None
+
+    bridge = Bridge(Silent())  # type: ignore[arg-type]
+    got: list[e.SessionEvent] = []
+    bridge.delivered.connect(got.extend)
+    bridge.open()
+    work = logging.getLogger("desktop.client.life")
+    thread = threading.Thread(target=lambda: work.warning("worker %d ended", 7))
+    thread.start()
+    thread.join()
+    qtbot.waitUntil(lambda: bool(got))
+    assert isinstance(got[0], e.LogAdded)
+    assert (got[0].level, got[0].source, got[0].text) == (30, "life", "worker 7 ended")
+    bridge.close()
+    handlers = logging.getLogger("desktop").handlers
+    assert not any(isinstance(handler, LogRelay) for handler in handlers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -14,9 +15,12 @@ from pytestqt.qtbot import QtBot
 
 from desktop import paths
 from desktop.jobs.events import DocumentState, EngineState, PageState, RunState
+from desktop.jobs.session import Session
+from desktop.settings import Values
 from desktop.ui.main_window import MainWindow
+from desktop.ui.theme import Appearance
 from tests.support.drops import drop, mime_of
-from tests.ui.conftest import WAIT
+from tests.ui.conftest import WAIT, opened
 
 Play = Callable[..., None]
 
@@ -136,11 +140,47 @@ def test_a_password_is_asked_for_in_its_row(window: MainWindow, qtbot: QtBot,
         qtbot.keyClicks(editor, word)
         qtbot.keyClick(editor, Qt.Key.Key_Return)
 
+    qtbot.waitUntil(lambda: "protected by a password" in window.toast.text.text(), timeout=WAIT)
+    window.toast.button.click()
+    assert window.queue.findChild(QLineEdit) is not None
+    qtbot.keyClick(window.queue.findChild(QLineEdit), Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: window.queue.findChild(QLineEdit) is None, timeout=WAIT)
     type_password("wrong")
     qtbot.waitUntil(lambda: "does not open" in window.toast.text.text(), timeout=WAIT)
     assert window.model.documents()[0].state is DocumentState.PASSWORD
     type_password("verso")
     qtbot.waitUntil(lambda: all_final(window), timeout=WAIT)
+    assert "password" not in window.toast.text.text() or not window.toast.isVisible()
+
+
+def test_after_a_restart_it_says_how_to_go_on(verso_home: Path, appearance: Appearance,
+                                              loop: asyncio.AbstractEventLoop, qtbot: QtBot,
+                                              sample_pdf: Path) -> None:
+    first = Session(verso_home / "journal.sqlite", verso_home / "cache",
+                    Values({"engine": "scripted"}))
+    first.add([sample_pdf]).result(30)
+    first.close()
+    with opened(verso_home, appearance, loop) as window:
+        qtbot.waitUntil(window.toast.isVisible, timeout=WAIT)
+        assert window.toast.text.text() == "3 pages from last time wait to be read."
+        window.toast.button.click()
+        qtbot.waitUntil(lambda: all_final(window), timeout=WAIT)
+
+
+def test_an_offer_waits_behind_another_and_is_taken_back(window: MainWindow) -> None:
+    done: list[str] = []
+    toast = window.toast
+    toast.say("Locked.", "warning", "Enter", lambda: done.append("enter"), about="password")
+    toast.say("Pages wait.", "info", "Start", lambda: done.append("start"), about="waiting")
+    toast.say("Done.", "ok")
+    assert toast.text.text() == "Locked."
+    toast.button.click()
+    assert (toast.text.text(), done) == ("Pages wait.", ["enter"])
+    toast.retract("password")
+    assert toast.isVisible()
+    toast.retract("waiting")
+    assert not toast.isVisible()
+    assert done == ["enter"]
 
 
 def test_the_page_range_is_edited_in_place(window: MainWindow, qtbot: QtBot, samples: Path,
@@ -349,4 +389,4 @@ def test_the_menu_of_a_row(window: MainWindow, qtbot: QtBot) -> None:
     window.queue.setCurrentIndex(index)
     texts = [action.text() for action in window.queue.menu_for(index).actions() if action.text()]
     assert texts == ["Read again", "Retry what failed", "Page range…", "Open containing folder",
-                     "Remove from queue"]
+                     "Remove document from queue"]

@@ -107,6 +107,7 @@ class QueueView(QTreeView):
         """Open the field for a document's page range in its row."""
         index = self._model.document_index(document_id)
         if index.isValid():
+            self.scrollTo(index)
             self._edit_row(index)
 
     def _edit_row(self, index: QModelIndex) -> None:
@@ -152,6 +153,9 @@ class QueueView(QTreeView):
                 self._edit_row(self.currentIndex())
             else:
                 self.setExpanded(self.currentIndex(), not self.isExpanded(self.currentIndex()))
+            return
+        if event.key() == Qt.Key.Key_F2 and isinstance(view, PageView):
+            self.edit_range(view.document_id)  # a page's range is its document's
             return
         if event.key() == Qt.Key.Key_Delete:
             self._remove()
@@ -214,7 +218,7 @@ class QueueView(QTreeView):
             menu.addAction(_("Open containing folder"),
                            lambda: self.folder_wanted.emit(documents[0].id))
         menu.addSeparator()
-        menu.addAction(_("Remove from queue"), self._remove).setEnabled(bool(documents))
+        menu.addAction(_("Remove document from queue"), self._remove).setEnabled(bool(documents))
         return menu
 
     def _pages_meant(self) -> Sequence[PageView]:
