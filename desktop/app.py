@@ -128,8 +128,8 @@ async def _live(window: MainWindow, session: Session, files: list[Path],
 async def bring_up(window: MainWindow, session: Session, closed: asyncio.Event) -> None:
     """Everything that is not needed to see the window, one step at a time.
 
-    Between the steps the window answers. The engine comes last: its libraries would compete with
-    Chromium's start for the processor, and the step after them is the longest the window waits.
+    Between the steps the window answers. The engine comes last: it would compete for the processor
+    with Chromium's start, which is the step that the window waits for longest.
     """
     await asyncio.sleep(0.03)  # the window is on the screen before anything else is loaded
     with contextlib.suppress(ImportError):  # without the web engine the plain view serves

@@ -20,6 +20,9 @@ def prepare() -> None:
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         # Chromium refuses to start as root with its sandbox (containers, kiosks).
         _add_flag("--no-sandbox")
+        # Without a sandbox the process that starts the others is of no use, and the window waits
+        # for it: 200 ms on a busy machine.
+        _add_flag("--no-zygote")
     if _no_graphics_device():
         # OpenGL in software makes every repaint of the window cost a frame or more; drawing
         # without OpenGL takes a twentieth of it.
