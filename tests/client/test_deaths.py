@@ -169,12 +169,14 @@ def test_an_unknown_engine_is_told(start: Start) -> None:
 
 @pytest.mark.parametrize("kind", ["hang", "block", "stuck"])
 def test_an_engine_that_is_never_ready_is_given_up(start: Start, kind: str) -> None:
-    client, heard = start(load={"steps": ["Reading weights"], "faults": [{"kind": kind}]},
-                          settings={"ready_seconds": 3})
+    # Some seconds, so that the step is out before nothing more can be.
+    client, heard = start(load={"steps": ["Reading weights"], "seconds": 1,
+                                "faults": [{"kind": kind}]},
+                          settings={"ready_seconds": 4})
     client.submit(page("p1"))
     death = heard.died()
     assert death.problem.code == "engine.ready_timeout"
-    assert "3 s" in death.problem.message
+    assert "4 s" in death.problem.message
     assert "Reading weights" in death.problem.message
     assert "Engine start limit" in death.problem.hint
     assert "--ready-seconds" in death.problem.hint

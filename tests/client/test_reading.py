@@ -117,7 +117,7 @@ def test_no_more_pages_at_once_than_wanted(
 
 
 def test_concurrency_changes_while_pages_are_read(start: Start) -> None:
-    client, heard = start({"rate": 100}, capacity=1)
+    client, heard = start({"rate": 20}, capacity=1)
     for number in range(4):
         client.submit(page(f"p{number}"))
     heard.streaming("p0")
