@@ -1,0 +1,65 @@
+"""The built-in engine's text arrives while the page is still being read, and a worker that is
+killed in between loses nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from desktop.jobs.events import (
+    BlocksChanged,
+    PageCleared,
+    PageRegionsFound,
+    PageState,
+    PageUpdated,
+    RawText,
+)
+from desktop.jobs.session import Session
+from desktop.settings import Values
+from tests.jobs.conftest import PATIENCE, Heard
+
+
+@pytest.fixture
+def session(tmp_path: Path, no_process_left: object) -> Iterator[tuple[Session, Heard]]:
+    heard = Heard()
+    session = Session(tmp_path / "journal.db", tmp_path / "cache",
+                      Values({"text_layer": "never", "threads": 1}))
+    session.subscribe(heard)
+    yield session, heard
+    session.close()
+
+
+def _worker() -> psutil.Process:
+    found = [process for process in psutil.Process().children(recursive=True)
+             if "desktop.worker" in process.cmdline()]
+    assert len(found) == 1
+    return found[0]
+
+
+def test_the_first_block_is_seen_before_the_last_line_is_recognised(
+        session: tuple[Session, Heard], sample_pdf: Path) -> None:
+    reading, heard = session
+    reading.add([sample_pdf], page_range="1").result(PATIENCE)
+    reading.start()
+    heard.until(lambda: heard.of(BlocksChanged), "no block came")
+    # Dead at the first block: whatever is recognised later cannot have been part of it.
+    _worker().kill()
+    assert reading.wait(PATIENCE)
+
+    events = heard.events
+    cleared = events.index(PageCleared("1-1"))
+    assert not any(isinstance(event, PageUpdated) and event.page.state.final
+                   for event in events[:cleared])
+    kinds = [type(event) for event in events]
+    assert kinds.index(PageRegionsFound) < kinds.index(RawText)
+    early = "".join(event.text for event in events[:cleared] if isinstance(event, RawText))
+
+    result = reading.page_result("1-1").result(PATIENCE)
+    assert (result.view.state, result.view.attempts) == (PageState.COMPLETE, 2)
+    assert early.strip()
+    assert result.raw.startswith(early)
+    assert result.blocks[-1].markdown.strip()
+    assert result.blocks[-1].markdown.strip() not in early
