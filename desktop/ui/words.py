@@ -92,8 +92,8 @@ def page_words(page: PageView) -> Words:
     }[state]
 
 
-def document_words(document: DocumentView) -> Words:
-    """What stands at the right of a document in the queue."""
+def document_words(document: DocumentView, live: bool = False) -> Words:
+    """What stands at the right of a document in the queue; LIVE: a page of it is being read."""
     if document.state is DocumentState.OPENING:
         return Words(_("opening"), "loader-circle", "secondary")
     if document.state is DocumentState.PASSWORD:
@@ -108,7 +108,7 @@ def document_words(document: DocumentView) -> Words:
                          "triangle-alert", "warning")
         return Words(count_of(document.selected), "circle-check", "ok")
     if not document.finished:
-        return Words(_("waiting"), "", "secondary")
+        return Words(_("reading"), "", "link") if live else Words(_("waiting"), "", "secondary")
     return Words(f"{count_of(document.finished)} / {count_of(document.selected)}", "", "link")
 
 

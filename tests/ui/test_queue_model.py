@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 from desktop.jobs import events as e
 from desktop.jobs.events import DocumentState, DocumentView, PageState, PageView
 from desktop.protocol.messages import Region
-from desktop.ui.models.queue import QueueModel
+from desktop.ui.models.queue import LIVE_ROLE, QueueModel
 
 
 def document(number: int, pages: int = 3, **more: object) -> DocumentView:
@@ -47,6 +47,7 @@ def test_documents_come_change_and_go(model: QueueModel) -> None:
 
 def test_a_page_that_changes_touches_one_row(model: QueueModel, qtbot: QtBot) -> None:
     model.apply(e.DocumentAdded(document(1), pages(1)))
+    model.apply(e.PageUpdated(PageView("1-3", 1, 3, PageState.STREAMING)))
     changed: list[QModelIndex] = []
     model.dataChanged.connect(lambda first, last, _roles: changed.append((first, last)))
     model.apply(e.PageUpdated(PageView("1-2", 1, 2, PageState.STREAMING)))
@@ -95,3 +96,15 @@ def test_two_thousand_pages_cost_one_row_a_change(qtbot: QtBot) -> None:
         model.apply(e.PageUpdated(PageView(f"1-{n}", 1, n, PageState.COMPLETE)))
     assert calls == 2000
     assert model.page_index("1-2000").row() == 1999
+
+
+def test_a_document_tells_that_a_page_of_it_is_read(model: QueueModel) -> None:
+    model.apply(e.DocumentAdded(document(1), pages(1)))
+    index = model.document_index(1)
+    told: list[bool] = []
+    model.dataChanged.connect(
+        lambda first, _last: first == index and told.append(index.data(LIVE_ROLE)))
+    for number, state in ((1, PageState.STREAMING), (2, PageState.STREAMING),
+                          (1, PageState.COMPLETE), (2, PageState.FAILED)):
+        model.apply(e.PageUpdated(PageView(f"1-{number}", 1, number, state)))
+    assert told == [True, False]

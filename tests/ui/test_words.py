@@ -63,6 +63,10 @@ def test_a_document_in_words(view: DocumentView, text: str) -> None:
     assert words.document_words(view).text == text
 
 
+def test_a_document_that_is_being_read_says_so() -> None:
+    assert words.document_words(document(), live=True).text == "reading"
+
+
 READY = EngineReady("embedded", "models", "CPU", 2)
 
 

@@ -28,6 +28,8 @@ VIEW_ROLE = int(Qt.ItemDataRole.UserRole)
 """The DocumentView or PageView of a row."""
 FRACTION_ROLE = VIEW_ROLE + 1
 """How far a streaming page is, 0–1; -1 where it cannot be told."""
+LIVE_ROLE = VIEW_ROLE + 2
+"""Of a document: whether a page of it is being read."""
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -37,10 +39,13 @@ class _Node:
     view: DocumentView
     pages: list[PageView] = field(default_factory=list)
     rows: dict[str, int] = field(default_factory=dict)
+    live: set[str] = field(default_factory=set)
+    """Pages that are being read."""
 
     def set_pages(self, pages: Sequence[PageView]) -> None:
         self.pages = list(pages)
         self.rows = {page.id: row for row, page in enumerate(self.pages)}
+        self.live = {page.id for page in pages if page.state is PageState.STREAMING}
 
 
 class QueueModel(QAbstractItemModel):
@@ -133,6 +138,10 @@ class QueueModel(QAbstractItemModel):
             return
         node = self._nodes[self._row_of[page.document_id]]
         node.pages[index.row()] = page
+        was_live = bool(node.live)
+        (node.live.add if page.state is PageState.STREAMING else node.live.discard)(page.id)
+        if was_live != bool(node.live):
+            self.dataChanged.emit(index.parent(), index.parent())
         if page.state is PageState.COMPLETE and page.output_tokens:
             self._mean_tokens += (page.output_tokens - self._mean_tokens) / (
                 10 if self._mean_tokens else 1)
@@ -248,6 +257,11 @@ class QueueModel(QAbstractItemModel):
         row = self._row_of.get(document)
         return None if row is None else self._nodes[row].pages[index.row()]
 
+    def live(self, document_id: int) -> bool:
+        """Whether a page of the document is being read."""
+        row = self._row_of.get(document_id)
+        return row is not None and bool(self._nodes[row].live)
+
     def fraction(self, page: PageView) -> float:
         """How far a page is: blocks of those whose boxes are known, or tokens of the mean."""
         regions = self._regions.get(page.id, 0)
@@ -281,10 +295,12 @@ class QueueModel(QAbstractItemModel):
     def _document_data(self, view: DocumentView, role: int) -> Any:
         if role == Qt.ItemDataRole.DisplayRole:
             return view.name
+        if role == LIVE_ROLE:
+            return self.live(view.id)
         if role == Qt.ItemDataRole.EditRole:
             return "" if view.state is DocumentState.PASSWORD else view.page_range
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            return f"{view.name}, {words.document_words(view).text}"
+            return f"{view.name}, {words.document_words(view, self.live(view.id)).text}"
         if role == Qt.ItemDataRole.ToolTipRole:
             return f"{view.path}\n{view.problem.line()}" if view.problem else view.path
         return None

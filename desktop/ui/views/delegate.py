@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 from desktop.i18n import _
 from desktop.jobs.events import DocumentState, DocumentView, PageState, PageView
 from desktop.ui import words
-from desktop.ui.models.queue import FRACTION_ROLE, VIEW_ROLE, Index
+from desktop.ui.models.queue import FRACTION_ROLE, LIVE_ROLE, VIEW_ROLE, Index
 from desktop.ui.theme import Theme, colour, pixmap
 from desktop.ui.views.fitting import wrapped
 from desktop.ui.views.thumbnails import Thumbnails
@@ -80,7 +80,9 @@ class QueueDelegate(QStyledItemDelegate):
 
     def _name_lines(self, view: DocumentView, font: QFont) -> list[str]:
         status = words.document_words(view)
-        right = QFontMetrics(small(font)).horizontalAdvance(status.text) + 2 * PAD
+        # The name must not be wrapped otherwise when a page begins to be read.
+        right = 2 * PAD + max(QFontMetrics(small(font)).horizontalAdvance(words.document_words(
+            view, live).text) for live in (False, True))
         right += SMALL_ICON + 4 if status.icon else 0
         return wrapped(view.name, bold(font), self._width() - TEXT_LEFT - right, 3)
 
@@ -143,7 +145,7 @@ class QueueDelegate(QStyledItemDelegate):
         for line in self._name_lines(view, font):
             painter.drawText(rect.left() + TEXT_LEFT, y + name_metrics.ascent(), line)
             y += name_metrics.height()
-        status = words.document_words(view)
+        status = words.document_words(view, index.data(LIVE_ROLE))
         width = small_metrics.horizontalAdvance(status.text)
         painter.setFont(small(bold(font)) if status.tone != "secondary" else small(font))
         width = painter.fontMetrics().horizontalAdvance(status.text)
