@@ -30,6 +30,7 @@ from desktop.settings import Values
 from desktop.settings.store import Store
 from desktop.ui.main_window import MainWindow
 from desktop.ui.panels.fields import Switch
+from desktop.ui.review.title import TitleTab
 from desktop.ui.theme import Appearance
 from desktop.ui.topbar import EnginePill
 from desktop.ui.views import fitting
@@ -63,6 +64,9 @@ def _cut(widget: QWidget) -> str:
                 return f"“{widget.text()}” needs {needed.size()}, has {room.size()}"
         elif widget.sizeHint().width() > widget.width() + 1:
             return f"“{widget.text()}” needs {widget.sizeHint().width()}, has {widget.width()}"
+    elif isinstance(widget, TitleTab):
+        if widget.sizeHint().width() > widget.width():
+            return f"title needs {widget.sizeHint().width()}, has {widget.width()}"
     elif isinstance(widget, (EnginePill, QToolButton)):
         if (widget.isVisible() and widget.text() and widget.sizeHint().width() > widget.width()
                 and widget.toolButtonStyle() != Qt.ToolButtonStyle.ToolButtonIconOnly):
@@ -196,12 +200,13 @@ def test_no_word_is_cut_off_with_larger_text(
     qapp.setFont(larger)
     try:
         window, _session = staged("problems")
-        window.resize(1280, 800)
-        window.usual_sizes()
-        qtbot.wait(150)
-        window.grab().save(str(OUT / "problems-150-percent.png"))
-        wrong = cut_words(window) + [f"shortened “{text}”" for text in cuts]
-        assert not wrong, "\n".join(wrong)
+        for width, height in ((1280, 800), (1024, 700)):
+            window.resize(width, height)
+            window.usual_sizes()
+            qtbot.wait(150)
+            window.grab().save(str(OUT / f"problems-150-percent-{width}x{height}.png"))
+            wrong = cut_words(window) + [f"shortened “{text}”" for text in cuts]
+            assert not wrong, "\n".join(wrong)
     finally:
         qapp.setFont(usual)
 

@@ -52,7 +52,6 @@ class ReviewPane(QWidget):
         self._splitter.addWidget(self.result)
         self._splitter.setSizes([1000, 1000])
         self.page.setMinimumWidth(220)
-        self.result.setMinimumWidth(260)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._splitter)

@@ -7,7 +7,7 @@ import importlib
 import logging
 from collections.abc import Iterable, Sequence
 
-from PySide6.QtCore import QPoint, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QPoint, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QMenu,
@@ -107,6 +107,7 @@ class ResultView(QWidget):
         self.find_bar.wanted.connect(self._find)
         self.find_bar.closed.connect(self.setFocus)
         self._focus_shown()
+        self._keep_room()
         self._pass_on(self.markdown)
         self.raw.touched.connect(self.touched)
 
@@ -278,6 +279,7 @@ class ResultView(QWidget):
         """Name the tabs in the current language; the rest says itself again."""
         for tab, name in enumerate(_TABS):
             self.tabs.setTabText(tab, _(name))
+        self._keep_room()
 
     @property
     def streaming(self) -> bool:
@@ -413,6 +415,15 @@ class ResultView(QWidget):
         blocks = self._content.blocks if self._content is not None else {}
         fill_copy_menu(menu, blocks, block_id, selection=selection, page=self.copy_page,
                        block=self.copy_block)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._keep_room()
+
+    def _keep_room(self) -> None:
+        """Never narrower than the tabs with two icons beside them."""
+        self.setMinimumWidth(max(260, self.tabs.sizeHint().width() + 110))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
