@@ -52,7 +52,8 @@ class Oriented:
 
 @dataclass(frozen=True)
 class Regions:
-    """Boxes known before their text, in reading order; at most once a page."""
+    """Boxes known before their text, in reading order. Better ones may follow before the first
+    text, in place of these."""
 
     regions: tuple[Region, ...]
 

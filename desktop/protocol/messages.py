@@ -152,7 +152,8 @@ class Region(msgspec.Struct, frozen=True):
 
 
 class PageRegions(Event, frozen=True, tag=True):
-    """Provisional boxes in reading order, sent once before the first text where known."""
+    """Provisional boxes in reading order, sent before the first text where known; sent again
+    where better ones are found, in place of the first."""
 
     page_id: str
     regions: Tuple[Region, ...]

@@ -32,6 +32,7 @@ from desktop.engines.embedded import (
 )
 from desktop.engines.embedded.model import BOLD, Block, Line, Pixels
 from desktop.engines.embedded.models import Models
+from desktop.engines.embedded.order import reading_order
 from desktop.intake import words as intake
 from desktop.protocol.messages import Region, SubmitPage
 
@@ -59,11 +60,22 @@ class PageReader:
     def __init__(self, models: Models) -> None:
         self._models = models
         self._recognizer = recognize.Recognizer(models.recognition)
+        self._recognizer_alone = recognize.Recognizer(models.recognition_alone)
+        self._active = 0
         self._fonts: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
 
     def read(self, page: SubmitPage, cancelled: Callable[[], bool]) -> Iterator[Output]:
         """The outputs of PAGE; ends early, without Finish, once CANCELLED says so."""
+        with self._lock:
+            self._active += 1
+        try:
+            yield from self._outputs(page, cancelled)
+        finally:
+            with self._lock:
+                self._active -= 1
+
+    def _outputs(self, page: SubmitPage, cancelled: Callable[[], bool]) -> Iterator[Output]:
         image = bitmap.read_ppm(Path(page.image))
         if _even(image):
             yield Finish("blank")
@@ -79,7 +91,11 @@ class PageReader:
             if clockwise:
                 image = bitmap.turned(image, clockwise)
                 yield Oriented(clockwise)
-            sheet = self._scanned(image, cancelled)
+            # The layout model is done long before all lines are found: show what it sees.
+            seen = self._layout(image)
+            if early := _provisional(seen, image):
+                yield early
+            sheet = self._scanned(image, seen, cancelled)
         if cancelled():
             return
         yield from self._written(sheet, cancelled)
@@ -104,24 +120,39 @@ class PageReader:
         lines = textlayer.lines_of(own)
         if not lines:
             return None
-        return self._sheet(image, lines, own.rules, own.images, read=True)
+        return self._sheet(image, lines, own.rules, own.images, self._layout(image),
+                           read=True)
 
-    def _scanned(self, image: Pixels, cancelled: Callable[[], bool]) -> _Sheet:
+    def _layout(self, image: Pixels) -> list[list[layout.Found]]:
+        """What the layout model sees in each window of the page."""
+        return [[layout.Found(f.label, (f.box[0], f.box[1] + top, f.box[2], f.box[3] + top),
+                              f.score)
+                 for f in layout.find(self._models.layout, image[top:bottom])]
+                for top, bottom in _windows(image)]
+
+    def _scanned(self, image: Pixels, seen: list[list[layout.Found]],
+                 cancelled: Callable[[], bool]) -> _Sheet:
         lines: list[Line] = []
+        detection = self._models.detection_alone if self._alone else self._models.detection
         for top, bottom in _windows(image):
             if cancelled():
                 break
-            for line in detect.find(self._models.detection, image[top:bottom]):
+            for line in detect.find(detection, image[top:bottom]):
                 x1, y1, x2, y2 = line.box
                 line.box = (x1, y1 + top, x2, y2 + top)
                 if line.quad is not None:
                     line.quad = line.quad + np.array([0, top], np.float32)
                 lines.append(line)
         detect.settle(lines, blocks.body_size(lines))
-        return self._sheet(image, lines, (), (), read=False)
+        return self._sheet(image, lines, (), (), seen, read=False)
+
+    @property
+    def _alone(self) -> bool:
+        """Whether no other page is being read: this one may use all cores."""
+        return self._active == 1
 
     def _sheet(self, image: Pixels, lines: list[Line], rules: Iterable[Any],
-               images: Iterable[Any], *, read: bool) -> _Sheet:
+               images: Iterable[Any], seen: list[list[layout.Found]], *, read: bool) -> _Sheet:
         height, width = image.shape[:2]
         found: list[Block] = []
         images = list(images)
@@ -132,10 +163,7 @@ class PageReader:
         rules = rulelines.joined(rules if read else rulelines.find(
             luminance, 2.5 * blocks.body_size(lines)))
         windows = _windows(image)
-        for top, bottom in windows:
-            regions = [layout.Found(f.label, (f.box[0], f.box[1] + top, f.box[2], f.box[3] + top),
-                                    f.score)
-                       for f in layout.find(self._models.layout, image[top:bottom])]
+        for (top, bottom), regions in zip(windows, seen, strict=True):
             inside = [line for line in lines
                       if top <= (line.box[1] + line.box[3]) / 2 < bottom] if len(
                           windows) > 1 else lines
@@ -160,7 +188,8 @@ class PageReader:
         index = 0
         for block in sheet.blocks:
             if not sheet.read and block.label != "image":
-                recognize.recognize(self._recognizer, sheet.image, block.lines, cancelled)
+                recognizer = self._recognizer_alone if self._alone else self._recognizer
+                recognize.recognize(recognizer, sheet.image, block.lines, cancelled)
                 if cancelled():
                     return
                 block.lines = [line for line in block.lines
@@ -180,6 +209,16 @@ class PageReader:
             if cancelled():
                 return
         yield Finish("complete" if index else "empty")
+
+
+def _provisional(seen: list[list[layout.Found]], image: Pixels) -> Regions | None:
+    """The regions of a page's layout as boxes, until its lines are known."""
+    height, width = image.shape[:2]
+    found = [region for part in seen for region in part]
+    return Regions(tuple(Region(blocks.LABELS[found[i].label],
+                                write.grid(found[i].box, width, height))
+                         for i in reading_order([region.box for region in found]))
+                   ) if found else None
 
 
 def _even(image: Pixels) -> bool:

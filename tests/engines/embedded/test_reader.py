@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import threading
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from desktop.engines.base import Oriented, Regions, Text
-from desktop.engines.embedded import models
+from desktop.engines.embedded import detect, models
 from desktop.engines.embedded.bitmap import UnreadableBitmap
 from desktop.engines.embedded.reader import PageReader
 from desktop.intake.words import PageWords
@@ -76,10 +77,43 @@ def test_boxes_come_before_any_text(reader: PageReader, tmp_path: Path) -> None:
     kinds = [type(output) for output in outputs]
     assert kinds.index(Regions) < kinds.index(Text)
     assert kinds.count(Text) >= 3
-    for region in next(o for o in outputs if isinstance(o, Regions)).regions:
-        x1, y1, x2, y2 = region.box
-        assert 0 <= x1 < x2 <= 999
-        assert 0 <= y1 < y2 <= 999
+    for found in (o for o in outputs if isinstance(o, Regions)):
+        for region in found.regions:
+            x1, y1, x2, y2 = region.box
+            assert 0 <= x1 < x2 <= 999
+            assert 0 <= y1 < y2 <= 999
+
+
+def test_boxes_of_the_layout_come_before_the_lines_are_found(
+        reader: PageReader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    outputs: list[object] = []
+    before: list[object] = []
+    find = detect.find
+
+    def watched(*args: Any) -> Any:
+        before.extend(outputs)
+        return find(*args)
+
+    monkeypatch.setattr(detect, "find", watched)
+    for output in reader.read(columns().submit(tmp_path, words=False), lambda: False):
+        outputs.append(output)
+    assert [type(output) for output in before] == [Regions]
+    better = [o for o in outputs if isinstance(o, Regions)][-1]
+    # The last ones are those of the blocks that follow.
+    written = "".join(o.text for o in outputs if isinstance(o, Text))
+    x1, y1, x2, y2 = better.regions[0].box
+    assert f"[[{x1}, {y1}, {x2}, {y2}]]" in written
+
+
+def test_a_page_read_alone_says_the_same_as_beside_others(reader: PageReader,
+                                                          tmp_path: Path) -> None:
+    page = columns().submit(tmp_path, words=False)
+    alone = read(reader, page)
+    other = reader.read(page, lambda: False)
+    next(other)
+    assert read(reader, page).outputs == alone.outputs
+    other.close()
+    assert read(reader, page).outputs == alone.outputs
 
 
 @pytest.mark.parametrize("turn", [90, 180, 270])
