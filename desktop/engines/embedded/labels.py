@@ -26,7 +26,7 @@ def of(group: Sequence[Line], voted: str, body: float, width: float, height: flo
     across = max(line.box[2] - line.box[0] for line in group)
     label = voted
     if label in ("header", "footer") and (
-            not at_edge(_box(group), height) or size > (1.3 if known else 1.7) * body
+            not at_edge(_box(group), height) or size > (1.3 if known else 1.6) * body
             or (count > 2 and label == "header")):
         label = "text"
     if label in ("table_caption", "image_caption") and count <= 2 and not (
