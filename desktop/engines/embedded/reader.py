@@ -23,6 +23,7 @@ from desktop.engines.embedded import (
     headings,
     initials,
     layout,
+    legible,
     orientation,
     recognize,
     refine,
@@ -186,12 +187,20 @@ class PageReader:
         yield Regions(tuple(Region(block.label, write.grid(block.box, width, height))
                             for block in sheet.blocks))
         index = 0
+        tally = legible.Tally()
         for block in sheet.blocks:
             if not sheet.read and block.label != "image":
                 recognizer = self._recognizer_alone if self._alone else self._recognizer
                 recognize.recognize(recognizer, sheet.image, block.lines, cancelled)
                 if cancelled():
                     return
+                share = tally.block(block.lines)
+                if share < 0.5 and block.label not in ("header", "footer"):
+                    # Kept as a picture: nothing is lost, and nothing made up.
+                    yield Text(write.tag("image", write.grid(block.box, width, height)) + "\n\n")
+                    yield Confidence(index, min(share, legible.UNSURE))
+                    index += 1
+                    continue
                 block.lines = [line for line in block.lines
                                if line.words and (line.confidence or 0) >= _LEAST_CONFIDENCE]
                 if not block.lines:
@@ -204,7 +213,8 @@ class PageReader:
                 yield Text(write.tag(part.label, write.grid(part.box, width, height)) + content
                            + "\n\n")
                 if part.confidence is not None:
-                    yield Confidence(index, part.confidence)
+                    yield Confidence(index, min(part.confidence, legible.UNSURE)
+                                     if tally.doubtful else part.confidence)
                 index += 1
             if cancelled():
                 return
