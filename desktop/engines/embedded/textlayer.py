@@ -227,7 +227,8 @@ def trusted(page: intake.PageWords, image: Pixels, recognizer: Recognizer,
                  zip(samples, recognizer.read(crops), strict=True)]
     if not agreement:
         return True
-    if _weighed(samples, agreement, words) < (_AGREES_HIDDEN if hidden else _AGREES):
+    believed = {w.font for w in readable} - {w.font for w in unknown}
+    if _weighed(samples, agreement, words, believed) < (_AGREES_HIDDEN if hidden else _AGREES):
         return False
     if not hidden:
         verified({page.fonts[word.font] for word, value in zip(samples, agreement, strict=True)
@@ -235,18 +236,21 @@ def trusted(page: intake.PageWords, image: Pixels, recognizer: Recognizer,
     return True
 
 
-def _weighed(samples: list[intake.Word], agreement: list[float],
-             words: list[intake.Word]) -> float:
+def _weighed(samples: list[intake.Word], agreement: list[float], words: list[intake.Word],
+             believed: set[int]) -> float:
     """Mean AGREEMENT of SAMPLES, a long word counting more than a letter, and a font by how much
-    of the page is set in it: a note in the margin that is not to be seen decides nothing."""
+    of the page is set in it: a note in the margin that is not to be seen decides nothing, nor
+    does one garbled font on a page whose other fonts are BELIEVED already."""
     share: dict[int, int] = {}
     for word in words:
         share[word.font] = share.get(word.font, 0) + len(word.text)
-    taken: dict[int, int] = {}
-    for word in samples:
-        taken[word.font] = taken.get(word.font, 0) + 1
-    weights = [min(len(word.text), 10) * share[word.font] / taken[word.font] for word in samples]
-    return sum(w * a for w, a in zip(weights, agreement, strict=True)) / sum(weights)
+    agrees = dict.fromkeys(believed & share.keys(), 1.0)
+    for font in {word.font for word in samples}:
+        own = [(min(len(word.text), 10), value) for word, value
+               in zip(samples, agreement, strict=True) if word.font == font]
+        agrees[font] = sum(weight * value for weight, value in own) / sum(w for w, _ in own)
+    return (sum(share[font] * value for font, value in agrees.items())
+            / sum(share[font] for font in agrees))
 
 
 def _sane(words: list[intake.Word]) -> bool:

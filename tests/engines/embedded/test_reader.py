@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from desktop.engines.base import Oriented, Regions, Text
+from desktop.engines.base import Confidence, Oriented, Regions, Text
 from desktop.engines.embedded import detect, models
 from desktop.engines.embedded.bitmap import UnreadableBitmap
 from desktop.engines.embedded.reader import PageReader
@@ -141,6 +141,30 @@ def test_words_that_the_page_does_not_show_are_not_believed(reader: PageReader,
     assert "The quick brown fox" in read(reader, page).text
     always = msgspec.structs.replace(page, settings={"text_layer": "always"})
     assert "Sgd pthbj aqnvm enw" in read(reader, always).text
+
+
+def test_one_garbled_font_does_not_spoil_a_page_whose_fonts_are_known(
+        reader: PageReader, tmp_path: Path) -> None:
+    def page(number: int, garbled: bool) -> SubmitPage:
+        paper = Paper()
+        paper.paragraph(60, 80, ["Words that were compared on the page before"] * 20)
+        if garbled:
+            paper.paragraph(60, 700, ["letters of another font in a chart"] * 3, 8, "tiro")
+
+        def garble(layer: PageWords) -> PageWords:
+            times = {i for i, font in enumerate(layer.fonts) if "Times" in font}
+            assert bool(times) == garbled
+            return msgspec.structs.replace(layer, words=[
+                msgspec.structs.replace(word, text="#;<7>Q") if word.font in times else word
+                for word in layer.words])
+
+        return msgspec.structs.replace(paper.submit(tmp_path, change=garble),
+                                       page_id=f"4711-{number}")
+
+    read(reader, page(1, False))
+    result = read(reader, page(2, True))
+    assert result.text.count("compared on the page before") == 20
+    assert not [o for o in result.outputs if isinstance(o, Confidence)]
 
 
 def test_the_text_layer_can_be_ignored(reader: PageReader, tmp_path: Path) -> None:
