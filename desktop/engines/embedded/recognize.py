@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import cv2
 import numpy as np
@@ -53,6 +54,12 @@ class Recognizer:
 
     def read(self, images: Sequence[Pixels]) -> list[Reading]:
         """The text of each image (RGB, one line each, any size)."""
+        cuts = [_cuts(image) for image in images]
+        parts = iter(self._read([image[:, a:b] for image, edges in zip(images, cuts, strict=True)
+                                 for a, b in pairwise(edges)]))
+        return [_whole([next(parts) for _ in edges[1:]], edges) for edges in cuts]
+
+    def _read(self, images: Sequence[Pixels]) -> list[Reading]:
         readings: list[Reading] = [Reading((), (), ())] * len(images)
         widths = [self._columns(image) for image in images]
         for batch in _batches(widths):
@@ -87,6 +94,43 @@ class Recognizer:
             yield Reading(tuple(self._characters[steps[i]] for i in kept),
                           tuple(min(1.0, (int(i) + 0.5) * scale) for i in kept),
                           tuple(float(sure[row, i]) for i in kept))
+
+
+def _cuts(image: Pixels) -> list[int]:
+    """Where IMAGE begins, is cut and ends, so that no part is wider than the model reads well."""
+    height, width = image.shape[:2]
+    count = -(-width * _HEIGHT // max(1, height * _WIDEST))
+    if count < 2:
+        return [0, width]
+    # The widest gap near the place where equal parts would meet.
+    part = image.mean(axis=2)
+    ink = np.abs(part - np.median(part)).max(axis=0)
+    gap = max(1, height // 3)
+    smooth = np.convolve(ink, np.ones(gap) / gap, "same")
+    edges = [0]
+    for index in range(1, count):
+        low = max(edges[-1] + 1, index * width // count - 3 * height)
+        high = min(width - 1, index * width // count + 3 * height)
+        edges.append(low + int(smooth[low:high].argmin()))
+    return [*edges, width]
+
+
+def _whole(parts: Sequence[Reading], edges: Sequence[int]) -> Reading:
+    """The readings of the parts of one line between EDGES as one."""
+    if len(parts) == 1:
+        return parts[0]
+    characters: list[str] = []
+    places: list[float] = []
+    confidences: list[float] = []
+    for part, (a, b) in zip(parts, pairwise(edges), strict=True):
+        if characters and part.characters and max(characters[-1], part.characters[0]) < "\u2e80":
+            characters.append(" ")
+            places.append(a / edges[-1])
+            confidences.append(1.0)
+        characters += part.characters
+        places += [(a + place * (b - a)) / edges[-1] for place in part.places]
+        confidences += part.confidences
+    return Reading(tuple(characters), tuple(places), tuple(confidences))
 
 
 def _batches(widths: Sequence[int]) -> Iterator[list[int]]:

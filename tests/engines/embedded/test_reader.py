@@ -123,6 +123,15 @@ def test_a_turned_page_is_turned_back(reader: PageReader, tmp_path: Path, turn: 
     assert "quick brown fox" in result.text
 
 
+def test_a_very_long_line_is_read_in_parts(reader: PageReader, tmp_path: Path) -> None:
+    paper = Paper(width=1400, height=500)
+    text = " ".join([*LEFT, *RIGHT])
+    paper.text(40, 120, text, 8)
+    paper.text(40, 160, "A second line", 8)
+    result = read(reader, paper.submit(tmp_path, words=False))
+    assert text in result.text
+
+
 def test_turning_can_be_switched_off(reader: PageReader, tmp_path: Path) -> None:
     page = columns().submit(tmp_path, turn=180, words=False, orientation=False)
     assert not any(isinstance(output, Oriented) for output in reader.read(page, lambda: False))
@@ -165,6 +174,41 @@ def test_one_garbled_font_does_not_spoil_a_page_whose_fonts_are_known(
     result = read(reader, page(2, True))
     assert result.text.count("compared on the page before") == 20
     assert not [o for o in result.outputs if isinstance(o, Confidence)]
+
+
+def test_text_that_is_only_in_pictures_of_a_digital_page_is_read(reader: PageReader,
+                                                                 tmp_path: Path) -> None:
+    picture = columns().page.get_pixmap(dpi=144, alpha=False)
+    paper = Paper()
+    paper.text(60, 60, "A slide of a screenshot", 20)
+    paper.page.insert_image((60, 90, 535, 780), pixmap=picture)
+    result = read(reader, paper.submit(tmp_path))
+    assert "A slide of a screenshot" in result.text
+    assert "The quick brown fox" in result.text
+
+
+def test_what_cannot_be_read_is_kept_as_a_picture_and_marked(reader: PageReader,
+                                                             tmp_path: Path) -> None:
+    page = plain(tmp_path, 600, 800)
+    image = Path(page.image)
+    data = bytearray(image.read_bytes())
+    # A few blots, no text.
+    for row in range(300, 330):
+        start = len(data) - 3 * 600 * (800 - row) + 3 * 200
+        data[start:start + 3 * 60] = bytes(3 * 60)
+    image.write_bytes(data)
+    result = read(reader, page)
+    assert result.finish == "complete"
+    assert [label for label, _ in result.blocks] == ["image"]
+    assert [o.confidence < 0.5 for o in result.outputs if isinstance(o, Confidence)] == [True]
+
+
+def test_a_picture_does_not_take_the_only_words_of_a_page(reader: PageReader,
+                                                          tmp_path: Path) -> None:
+    paper = Paper(295, 44)
+    paper.text(30, 30, "This is a test file", 24)
+    result = read(reader, paper.submit(tmp_path, words=False))
+    assert "This is a test file" in result.text
 
 
 def test_the_text_layer_can_be_ignored(reader: PageReader, tmp_path: Path) -> None:
