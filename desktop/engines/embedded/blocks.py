@@ -217,11 +217,14 @@ def _claimed(lines: Sequence[Line], regions: list[Found], sheet: Sheet,
             if not within or figures.worded(within):
                 continue
             blocks.append(Block("equation_image", region.box, within))
-        elif figures.running_text(within, region.box, sheet.width * sheet.height):
+        elif figures.running_text(within, region.box, sheet.width * sheet.height,
+                                  all_there_is=len(within) == len(lines)):
             continue
         else:
-            boxes, within = figures.parted(region.box, within)
+            boxes, inner = figures.parted(region.box, within)
             blocks += [Block("image", box) for box in boxes]
+            # A picture never takes the only words of a page with it.
+            within = inner if len(inner) < len(lines) else []
         taken = set(map(id, within))
         free = [line for line in free if id(line) not in taken]
     return blocks, free

@@ -64,14 +64,20 @@ def worded(lines: Sequence[Line]) -> bool:
         len(words) > 5 and long > 0.75 * sum(map(len, words)))
 
 
-def running_text(lines: Sequence[Line], box: Box, page: float) -> bool:
+def _covered(lines: Sequence[Line], box: Box) -> float:
+    return sum(area(line.box) for line in lines) / max(1.0, area(box))
+
+
+def running_text(lines: Sequence[Line], box: Box, page: float, *, all_there_is: bool) -> bool:
     """Whether a region the model takes for a picture is in truth full of text; PAGE is the
-    page's area."""
+    page's area, ALL_THERE_IS says that the page has no other lines."""
     if not lines:
         return False
     if area(box) > 0.55 * page and len(lines) >= 3:
         return True
-    covered = sum(area(line.box) for line in lines) / max(1.0, area(box))
+    covered = _covered(lines, box)
+    if all_there_is and covered > 0.05:
+        return True
     long = [line for line in lines if line.box[2] - line.box[0] > 12 * line.size]
     return len(long) >= 3 and covered > 0.2
 

@@ -116,7 +116,9 @@ class PageReader:
             with self._lock:
                 self._fonts.update((document, font) for font in fonts)
 
-        if not always and not textlayer.trusted(own, image, self._recognizer, known, verified):
+        if not always and not (
+                textlayer.tells_all(own, image)
+                and textlayer.trusted(own, image, self._recognizer, known, verified)):
             return None
         lines = textlayer.lines_of(own)
         if not lines:
@@ -180,9 +182,6 @@ class PageReader:
 
     def _written(self, sheet: _Sheet, cancelled: Callable[[], bool]) -> Iterator[Output]:
         height, width = sheet.image.shape[:2]
-        if not sheet.blocks:
-            yield Finish("empty")
-            return
         headings.set_levels(sheet.blocks, sheet.body)
         yield Regions(tuple(Region(block.label, write.grid(block.box, width, height))
                             for block in sheet.blocks))
@@ -218,7 +217,12 @@ class PageReader:
                 index += 1
             if cancelled():
                 return
-        yield Finish("complete" if index else "empty")
+        if not index:
+            # Something is there, or it would have been blank: what cannot be read is a picture.
+            whole = write.grid((0, 0, width, height), width, height)
+            yield Text(write.tag("image", whole) + "\n\n")
+            yield Confidence(0, legible.UNSURE)
+        yield Finish()
 
 
 def _provisional(seen: list[list[layout.Found]], image: Pixels) -> Regions | None:

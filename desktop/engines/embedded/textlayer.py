@@ -8,7 +8,10 @@ from collections.abc import Callable, Iterable
 from difflib import SequenceMatcher
 from itertools import groupby
 
+import cv2
+
 from desktop.engines.embedded import scripts
+from desktop.engines.embedded.bitmap import gray, ink
 from desktop.engines.embedded.model import MONOSPACE, Box, Line, Pixels, Word, overlap, rows, union
 from desktop.engines.embedded.recognize import Recognizer, slice_of
 from desktop.intake import words as intake
@@ -17,6 +20,10 @@ _SAMPLES = 4
 _WIDEST = 8.0
 """Width over height of the longest sample: what recognising it costs goes by that."""
 _AGREES, _AGREES_HIDDEN = 0.7, 0.92
+_FEW = 60
+"""Words from which on a page is taken to speak for itself."""
+_UNTOLD = 0.6
+"""Share of what stands out from the paper that no word accounts for, if most is told."""
 _MARK_GAP = 3.5
 """Sizes of the type between the mark of an item and its text."""
 _COLUMN_GAP = 1.5
@@ -234,6 +241,25 @@ def trusted(page: intake.PageWords, image: Pixels, recognizer: Recognizer,
         verified({page.fonts[word.font] for word, value in zip(samples, agreement, strict=True)
                   if value >= _AGREES})
     return True
+
+
+def tells_all(page: intake.PageWords, image: Pixels) -> bool:
+    """Whether the words are most of what there is to read.
+
+    Pages with few words of their own and much else standing out from the paper – slides of
+    screenshots, scans with a stamped date – have more to say than their text layer does.
+    """
+    if len(page.words) >= _FEW:
+        return True
+    marks = ink(gray(image))
+    everything = cv2.countNonZero(marks)
+    for x1, y1, x2, y2 in [*(word.box for word in page.words), *page.rules]:
+        marks[max(0, int(y1) - 3):int(y2) + 4, max(0, int(x1) - 3):int(x2) + 4] = 0
+    untold = cv2.countNonZero(marks)
+    if untold < max(_UNTOLD * everything, 0.002 * marks.size):
+        return True
+    _x, _y, width, height = cv2.boundingRect(marks)
+    return bool(width * height < 0.05 * marks.size)
 
 
 def _weighed(samples: list[intake.Word], agreement: list[float], words: list[intake.Word],
