@@ -352,8 +352,9 @@ def _bridging(lines: Sequence[Line], a: int, b: int, close: Sequence[int],
     right = [i for i in others if lines[i].box[2] > above[2]]
     nearest = [*sorted(left, key=lambda i: -lines[i].box[2])[:1],
                *sorted(right, key=lambda i: lines[i].box[0])[:1]]
-    return any(not _beside(lines[a], lines[i], lines[i].quad is None and (
-        region_of[i] == region_of[a] >= 0 or not _gutter(lines, a, i, close))) for i in nearest)
+    rest = [i for i in close if i != b]
+    return any(_gutter(lines, a, i, rest) or not _beside(lines[a], lines[i], (
+        lines[i].quad is None)) for i in nearest)
 
 
 def _under(a: Line, b: Line) -> bool:
