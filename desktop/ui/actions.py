@@ -31,6 +31,8 @@ DECLARED: tuple[_Declared, ...] = (
     _Declared("add_folder", N_("Add folder…"), "folder-plus", ("Ctrl+Shift+O",), group=_QUEUE),
     _Declared("paste", N_("Paste"), "clipboard-paste", ("Ctrl+V",),
               N_("Add copied files or a copied picture"), _QUEUE),
+    _Declared("screen", N_("Screen region…"), "square-dashed", ("Ctrl+Shift+S",),
+              N_("Read a part of the screen"), _QUEUE),
     _Declared("sample", N_("Try the sample"), "file-text", group=_QUEUE),
     _Declared("start_pause", N_("Start"), "play", ("F5",), group=_QUEUE),
     _Declared("stop", N_("Stop"), "square", ("Ctrl+.",),

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QMimeData, Qt, QUrl
+from PySide6.QtCore import QMimeData, Qt, QTimer, QUrl
 from PySide6.QtGui import QAction, QDesktopServices, QGuiApplication, QImage
 from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
 
@@ -17,10 +17,12 @@ from desktop.i18n import N_, _, ngettext, set_language
 from desktop.jobs.events import DocumentState, EngineState, ProblemView, RunState
 from desktop.settings import InvalidSetting
 from desktop.settings.store import Store
-from desktop.ui import dropping
+from desktop.ui import dropping, screen_region
 from desktop.ui.exporting import Exporting
 from desktop.ui.frame import Frame
 from desktop.ui.texts import say
+
+_UNCOVER_MS = 300
 
 
 class PasteFailed(VersoError):
@@ -40,6 +42,8 @@ class Commands:
         self._store = store
         self._dialogs: dict[str, QDialog] = {}
         self._paused_by_person = False
+        self._region: screen_region.ScreenRegion | None = None
+        """Kept while it is shown: it has no parent."""
         self.exporting = Exporting(window)
         self._connect()
 
@@ -47,7 +51,7 @@ class Commands:
         actions, window = self._window.actions_, self._window
         for key, call in (
             ("add_files", self.add_files), ("add_folder", self.add_folder),
-            ("paste", self.paste), ("sample", self.sample),
+            ("paste", self.paste), ("sample", self.sample), ("screen", self.screen_region),
             ("start_pause", self.start_pause), ("stop", self.stop), ("retry", self.retry_failed),
             ("rerun", self.rerun), ("export", self.open_export_menu),
             ("next_page", lambda: window.controller.step(1)),
@@ -116,6 +120,25 @@ class Commands:
         """Queue what the clipboard holds."""
         if not self.take(QGuiApplication.clipboard().mimeData()):
             self._window.toast.say(_("The clipboard holds no file and no picture."))
+
+    def screen_region(self) -> None:
+        """Let the person draw a rectangle on the screen; what is in it is read."""
+        self._window.hide()
+        # The window manager takes a moment to uncover what is behind the window.
+        QTimer.singleShot(_UNCOVER_MS, self._window, self._choose_region)
+
+    def _choose_region(self) -> None:
+        grabbed = screen_region.grab()
+        if grabbed is None:
+            self._window.show()
+            self._window.toast.say(_("This desktop lets no program see the screen. Take a picture "
+                                     "with its own tool and paste it with Ctrl+V."))
+            return
+        self._region = region = screen_region.ScreenRegion(*grabbed)
+        region.closed.connect(self._window.show)
+        region.chosen.connect(lambda image: self._window.tasks.spawn(self._take_image(image)))
+        region.show()
+        region.activateWindow()
 
     def sample(self) -> None:
         """Queue the document that comes with the program."""

@@ -94,7 +94,7 @@ class TopBar(QWidget):
         self.row.setContentsMargins(8, 6, 8, 6)
         self.row.setSpacing(4)
         self.add_menu = QMenu(self)
-        for key in ("add_files", "add_folder", "paste"):
+        for key in ("add_files", "add_folder", "paste", "screen"):
             self.add_menu.addAction(actions[key])
         self.add_menu.addSeparator()
         self.add_menu.addAction(actions["sample"])

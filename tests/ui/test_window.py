@@ -8,16 +8,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, QModelIndex, Qt
+from PySide6.QtCore import QMimeData, QModelIndex, QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QImage
-from PySide6.QtWidgets import QFileDialog, QLineEdit
+from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit
 from pytestqt.qtbot import QtBot
 
 from desktop import paths
 from desktop.jobs.events import DocumentState, EngineState, PageState, RunState
 from desktop.jobs.session import Session
 from desktop.settings import Values
+from desktop.ui import screen_region
 from desktop.ui.main_window import MainWindow
+from desktop.ui.screen_region import ScreenRegion
 from desktop.ui.theme import Appearance
 from tests.support.drops import drop, mime_of
 from tests.ui.conftest import WAIT, opened
@@ -95,6 +97,44 @@ def test_a_pasted_picture_is_kept_and_read(window: MainWindow, qtbot: QtBot) -> 
     kept = list((paths.data_dir() / "pasted").glob("*.png"))
     assert len(kept) == 1
     assert Path(window.model.documents()[0].path) == kept[0]
+
+
+def _region(qtbot: QtBot) -> ScreenRegion:
+    def shown() -> list[ScreenRegion]:
+        return [w for w in QApplication.topLevelWidgets()
+                if isinstance(w, ScreenRegion) and w.isVisible()]
+
+    qtbot.waitUntil(lambda: bool(shown()), timeout=WAIT)
+    return shown()[0]
+
+
+def test_a_part_of_the_screen_is_read(window: MainWindow, qtbot: QtBot) -> None:
+    window.actions_["screen"].trigger()
+    region = _region(qtbot)
+    assert not window.isVisible()
+    button = Qt.MouseButton.LeftButton
+    qtbot.mousePress(region, button, pos=QPoint(20, 30))
+    qtbot.mouseMove(region, QPoint(80, 90))
+    qtbot.mouseRelease(region, button, pos=QPoint(219, 129))
+    qtbot.waitUntil(lambda: all_final(window), timeout=WAIT)
+    assert window.isVisible()
+    kept = QImage(window.model.documents()[0].path)
+    scale = window.screen().devicePixelRatio()
+    assert (kept.width(), kept.height()) == (200 * scale, 100 * scale)
+
+
+def test_escape_leaves_the_screen_alone(window: MainWindow, qtbot: QtBot) -> None:
+    window.actions_["screen"].trigger()
+    qtbot.keyClick(_region(qtbot), Qt.Key.Key_Escape)
+    qtbot.waitUntil(window.isVisible, timeout=WAIT)
+    assert not window.model.documents()
+
+
+def test_a_desktop_that_hides_the_screen_is_explained(
+        window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(screen_region, "grab", lambda: None)
+    window.actions_["screen"].trigger()
+    qtbot.waitUntil(lambda: window.isVisible() and window.toast.isVisible(), timeout=WAIT)
 
 
 def test_pasted_files_and_paths_are_read(window: MainWindow, qtbot: QtBot, samples: Path) -> None:
