@@ -366,16 +366,20 @@ def test_stop_takes_pages_back_and_they_are_read_again(play: Player, pdf: Pdf) -
     p.add(pdf(3))
     p.session.start()
     p.heard.until(lambda: len({event.page_id for event in p.heard.of(BlocksChanged)}) == 2)
+    # While an engine starts, the page that is drawn first goes first: any two of the three.
+    begun = {event.page_id for event in p.heard.of(BlocksChanged)}
     p.session.stop()
     assert p.session.wait(PATIENCE)
     for page in map(p.heard.page, ("1-1", "1-2", "1-3")):
         assert page is not None
         assert (page.state, page.blocks) == (PageState.WAITING, 0)
-    assert PageCleared("1-1") in p.heard.events
-    assert p.session.page_result("1-1").result(PATIENCE).raw == ""
+    for page_id in begun:
+        assert PageCleared(page_id) in p.heard.events
+        assert p.session.page_result(page_id).result(PATIENCE).raw == ""
     p.session.start()
-    p.heard.until(lambda: (page := p.heard.page("1-1")) is not None and page.attempts == 2
-                  and page.state is PageState.STREAMING)
+    p.heard.until(lambda: any(
+        page is not None and page.attempts == 2 and page.state is PageState.STREAMING
+        for page in map(p.heard.page, begun)))
 
 
 def test_the_page_looked_at_goes_first(play: Player, pdf: Pdf) -> None:
