@@ -25,6 +25,7 @@ from desktop.protocol.messages import (
     PageFinished,
     PageOriented,
     PageRegions,
+    PageRestarted,
     PageStarted,
     PageText,
     RaisePage,
@@ -49,7 +50,8 @@ class WorkerDied:
 
 ClientEvent = AnyEvent | WorkerDied
 
-_ABOUT_A_PAGE = (PageStarted, PageOriented, PageRegions, PageText, BlockConfidence, PageFinished)
+_ABOUT_A_PAGE = (PageStarted, PageOriented, PageRegions, PageRestarted, PageText, BlockConfidence,
+                 PageFinished)
 
 
 @dataclass(frozen=True)

@@ -73,6 +73,8 @@ class Finish:
     reason: str = "complete"
     prompt_tokens: int = 0
     output_tokens: int = 0
+    limit: int = 0
+    """Most output tokens the page could have had; 0 where there is no limit."""
 
 
 Output = Union[Text, Oriented, Regions, Confidence, Finish]
@@ -93,6 +95,25 @@ class Engine(abc.ABC):
 
         A page that cannot be read raises VersoError; the engine lives on and takes the next.
         """
+
+    def cost(self, page: SubmitPage) -> int:
+        """What the page takes of :attr:`budget` while it is read (tokens: the page's own and
+        those of its output); 0 where nothing is rationed."""
+        return 0
+
+    budget: int = 0
+    """What all pages that are read at once may take together; 0: no limit but their number.
+    Known after ``start``. A page that alone takes more is read alone."""
+
+    def parts(self, page: SubmitPage) -> tuple[tuple[int, int, int, int], ...]:
+        """Overlapping rectangles, in pixels x1, y1, x2, y2 and in reading order, as which the
+        page is to be read one after the other; empty: as a whole."""
+        return ()
+
+    def second_try(self, page: SubmitPage) -> SubmitPage | None:
+        """The page as it should be read again after its output looped; None: nothing about it
+        can be changed, so it is read in two halves."""
+        return None
 
     def set_concurrency(self, pages: int) -> None:
         """At most this many pages will be read at once; a hint, the worker keeps the limit."""

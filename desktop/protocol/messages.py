@@ -119,6 +119,11 @@ class EngineReady(Event, frozen=True, tag=True):
     context: int = 0
     eager: bool = False
     versions: Dict[str, str] = {}
+    memory_free: int = 0
+    """Bytes of device memory that nobody holds."""
+    notes: Tuple[str, ...] = ()
+    """What a person should know of how it runs, in sentences: repairs that were applied, settings
+    that this version does not have."""
 
 
 class EngineFailed(Event, frozen=True, tag=True):
@@ -159,6 +164,16 @@ class PageRegions(Event, frozen=True, tag=True):
     regions: Tuple[Region, ...]
 
 
+class PageRestarted(Event, frozen=True, tag=True):
+    """What was sent about the page so far no longer holds: it is read again from its beginning.
+
+    REASON: loop (its output repeated itself), server (a server broke off).
+    """
+
+    page_id: str
+    reason: str
+
+
 class PageText(Event, frozen=True, tag=True):
     """The next piece of the page's grounded Markdown; TOKENS it took (0 where not counted)."""
 
@@ -189,6 +204,8 @@ class PageFinished(Event, frozen=True, tag=True):
     first_text: float = 0.0
     prompt_tokens: int = 0
     output_tokens: int = 0
+    limit: int = 0
+    """Most output tokens it could have had; 0 where there is no limit."""
 
 
 class LogLine(Event, frozen=True, tag=True):
@@ -205,4 +222,5 @@ class Bye(Event, frozen=True, tag=True):
 
 AnyCommand = Union[StartEngine, SubmitPage, CancelPage, RaisePage, SetConcurrency, Shutdown]
 AnyEvent = Union[Hello, EngineLoading, EngineReady, EngineFailed, PageStarted, PageOriented,
-                 PageRegions, PageText, BlockConfidence, PageFinished, LogLine, Bye]
+                 PageRegions, PageRestarted, PageText, BlockConfidence, PageFinished, LogLine,
+                 Bye]

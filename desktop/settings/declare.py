@@ -54,7 +54,8 @@ class Setting:
     ``kind`` is the Python type of its values; a ``str`` with ``choices`` is a choice, with
     ``is_path`` a file or folder ("" means: none). ``minimum``/``maximum`` bound numbers.
     ``engines`` names the engines it matters to (empty: all). ``visible`` puts it among the at
-    most eight shown at once (the rest stand under Advanced). ``shapes_result`` is False for what
+    most eight shown at once, with every engine or those it names (the rest stand under
+    Advanced). ``shapes_result`` is False for what
     cannot change a page's result (concurrency, theme): only the others decide whether a finished
     page is still up to date. ``panel`` is False for what belongs to Preferences and not to a run.
     """
@@ -73,7 +74,7 @@ class Setting:
     choices: dict[str, str] = field(default_factory=dict)
     is_path: bool = False
     engines: frozenset[str] = frozenset()
-    visible: bool = False
+    visible: bool | frozenset[str] = False
     panel: bool = True
     shapes_result: bool = True
     check: Callable[[Value], bool] | None = None
@@ -86,6 +87,11 @@ class Setting:
     def applies_to(self, engine: str) -> bool:
         """Whether it matters to ENGINE (a name from the registry)."""
         return not self.engines or engine in self.engines
+
+    def visible_with(self, engine: str) -> bool:
+        """Whether it is among those shown at once while ENGINE is chosen."""
+        shown = self.visible if isinstance(self.visible, bool) else engine in self.visible
+        return shown and self.applies_to(engine)
 
     def allowed(self) -> str:
         """The allowed values in words, for messages and the documentation table."""

@@ -138,7 +138,7 @@ def test_declarations_are_immutable(declared: Setting) -> None:
 def test_at_most_eight_are_visible_with_any_engine() -> None:
     engines = {"embedded"}.union(*(s.engines for s in SETTINGS))
     for engine in engines:
-        shown = [s.key for s in SETTINGS if s.visible and s.panel and s.applies_to(engine)]
+        shown = [s.key for s in SETTINGS if s.panel and s.visible_with(engine)]
         assert len(shown) <= 8, (engine, shown)
 
 

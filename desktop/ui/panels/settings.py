@@ -35,7 +35,7 @@ def visible_and_advanced(engine: str) -> tuple[list[Setting], list[Setting]]:
     the rest."""
     panel = [s for s in SETTINGS
              if s.panel and s.section is not Section.APPEARANCE and s.applies_to(engine)]
-    shown = [s for s in panel if s.visible][:MOST_VISIBLE]
+    shown = [s for s in panel if s.visible_with(engine)][:MOST_VISIBLE]
     return shown, [s for s in panel if s not in shown]
 
 

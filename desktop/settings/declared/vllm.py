@@ -1,0 +1,124 @@
+"""Settings of the engines that load the model on this machine."""
+
+from __future__ import annotations
+
+from desktop.i18n import N_
+from desktop.settings.declare import Applies, Section, Setting
+
+_LOCAL = frozenset({"vllm", "ascend", "ascend-legacy"})
+_VLLM = frozenset({"vllm", "ascend"})
+
+VLLM: tuple[Setting, ...] = (
+    Setting(
+        "model", str, "", N_("Model"),
+        N_("Folder of DeepSeek-OCR-2; empty: the one that Verso downloaded."),
+        Section.ENGINE, Applies.ENGINE_RESTART, is_path=True, engines=_LOCAL,
+    ),
+    Setting(
+        "engine_interpreter", str, "", N_("Engine interpreter"),
+        N_("The Python that runs the engine, such as that of a conda environment with vLLM; "
+           "empty: the one that runs Verso. It needs msgspec and Pillow besides."),
+        Section.ENGINE, Applies.ENGINE_RESTART, is_path=True, engines=_LOCAL,
+        shapes_result=False,
+    ),
+    Setting(
+        "devices", str, "", N_("Devices"),
+        N_("Numbers of the accelerators to use, separated by commas; empty: all that the system "
+           "shows."),
+        Section.ENGINE, Applies.ENGINE_RESTART, engines=_LOCAL, shapes_result=False,
+    ),
+    Setting(
+        "memory_utilization", float, 0.85, N_("Memory utilization"),
+        N_("Share of the device's memory that the engine may take."),
+        Section.RUN, Applies.ENGINE_RESTART, minimum=0.1, maximum=0.98, step=0.01, visible=True,
+        engines=_LOCAL, shapes_result=False,
+    ),
+    Setting(
+        "max_model_len", int, 8192, N_("Context length"),
+        N_("Tokens of a page and its output together."),
+        Section.ENGINE, Applies.ENGINE_RESTART, minimum=1024, maximum=131072, step=1024,
+        unit="tokens", engines=_LOCAL,
+    ),
+    Setting(
+        "dtype", str, "auto", N_("Number format"),
+        N_("Precision of weights and computation; auto is what the model was published in."),
+        Section.ENGINE, Applies.ENGINE_RESTART,
+        choices={"auto": N_("Auto"), "bfloat16": "bfloat16", "float16": "float16",
+                 "float32": "float32"}, engines=_LOCAL,
+    ),
+    Setting(
+        "quantization", str, "none", N_("Quantization"),
+        N_("Store the weights in a smaller format when memory is short."),
+        Section.ENGINE, Applies.ENGINE_RESTART,
+        choices={"none": N_("None"), "fp8": "FP8", "bitsandbytes": "bitsandbytes",
+                 "awq": "AWQ", "gptq": "GPTQ", "compressed-tensors": "compressed-tensors"},
+        engines=_LOCAL,
+    ),
+    Setting(
+        "batched_tokens", int, 0, N_("Tokens a step"),
+        N_("Most tokens that the engine works on in one step (max_num_batched_tokens): how many "
+           "pages are taken in together; 0 lets Verso choose."),
+        Section.ENGINE, Applies.ENGINE_RESTART, minimum=0, maximum=1048576, step=1024,
+        unit="tokens", engines=_VLLM, shapes_result=False,
+    ),
+    Setting(
+        "chunked_prefill", bool, True, N_("Chunked prefill"),
+        N_("Take in a page's tokens in pieces between the steps of other pages."),
+        Section.ENGINE, Applies.ENGINE_RESTART, engines=_VLLM, shapes_result=False,
+    ),
+    Setting(
+        "prefix_caching", bool, False, N_("Prefix caching"),
+        N_("Keep the computation of equal beginnings. Pages differ from their first token on: it "
+           "costs memory and saves nothing, except where the same page is read again."),
+        Section.ENGINE, Applies.ENGINE_RESTART, engines=_VLLM, shapes_result=False,
+    ),
+    Setting(
+        "eager", bool, False, N_("Eager mode"),
+        N_("Run without compiled graphs: the engine starts sooner and is slower."),
+        Section.ENGINE, Applies.ENGINE_RESTART, engines=_LOCAL, shapes_result=False,
+    ),
+    Setting(
+        "tensor_parallel", int, 1, N_("Tensor parallel"),
+        N_("Devices that share one copy of the model."),
+        Section.ENGINE, Applies.ENGINE_RESTART, minimum=1, maximum=64, step=1, engines=_LOCAL,
+        shapes_result=False,
+    ),
+    Setting(
+        "data_parallel", int, 1, N_("Data parallel"),
+        N_("Copies of the model, each on devices of its own."),
+        Section.ENGINE, Applies.ENGINE_RESTART, minimum=1, maximum=64, step=1, engines=_VLLM,
+        shapes_result=False,
+    ),
+    Setting(
+        "pipeline_parallel", int, 1, N_("Pipeline parallel"),
+        N_("Devices that each hold some of the model's layers."),
+        Section.ENGINE, Applies.ENGINE_RESTART, minimum=1, maximum=64, step=1, engines=_VLLM,
+        shapes_result=False,
+    ),
+    Setting(
+        "block_size", int, 0, N_("Cache block"),
+        N_("Tokens of a block of the KV cache; 0 lets vLLM choose."),
+        Section.ENGINE, Applies.ENGINE_RESTART, minimum=0, maximum=1024, step=16,
+        unit="tokens", engines=_VLLM, shapes_result=False,
+    ),
+    Setting(
+        "speculative", int, 0, N_("Speculative tokens"),
+        N_("Tokens guessed ahead from what the page has said before, then checked in one step "
+           "(n-gram speculation, where the installed vLLM has it); 0: none."),
+        Section.ENGINE, Applies.ENGINE_RESTART, minimum=0, maximum=16, step=1, engines=_VLLM,
+        shapes_result=False,
+    ),
+    Setting(
+        "image_workers", int, 0, N_("Image workers"),
+        N_("Threads that prepare page images for the engine; 0 takes as many as the processor "
+           "has cores, at most 16."),
+        Section.ENGINE, Applies.ENGINE_RESTART, minimum=0, maximum=64, step=1, engines=_VLLM,
+        shapes_result=False,
+    ),
+    Setting(
+        "fast_mask", bool, True, N_("Fast vision mask"),
+        N_("Replace the vision encoder's slow loop by one operation where the installed vLLM "
+           "still has it; the result is the same."),
+        Section.ENGINE, Applies.ENGINE_RESTART, engines=_VLLM, shapes_result=False,
+    ),
+)
