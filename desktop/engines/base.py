@@ -67,6 +67,14 @@ class Confidence:
 
 
 @dataclass(frozen=True)
+class Restarted:
+    """All that was yielded about the page so far no longer holds: it is read again from its
+    beginning. REASON is a word of :class:`desktop.protocol.messages.PageRestarted`."""
+
+    reason: str = "server"
+
+
+@dataclass(frozen=True)
 class Finish:
     """Last output of a page: complete, length, loop, empty, blank."""
 
@@ -77,7 +85,7 @@ class Finish:
     """Most output tokens the page could have had; 0 where there is no limit."""
 
 
-Output = Union[Text, Oriented, Regions, Confidence, Finish]
+Output = Union[Text, Oriented, Regions, Confidence, Restarted, Finish]
 
 
 class Engine(abc.ABC):
