@@ -1,0 +1,1 @@
+"""Where the model comes from, and whether it is complete. Knows no Qt."""
