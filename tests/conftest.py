@@ -25,6 +25,8 @@ QT_FOLDERS = ("ui", "e2e")
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     parser.addoption("--without-qt", action="store_true",
                      help="block Qt from import and leave out the tests that need it")
+    parser.addoption("--engines", action="store_true",
+                     help="run the tests with real vLLM too (packaging/test --engines sets it up)")
     if not pluginmanager.hasplugin("pytest-qt"):
         # pyproject.toml sets pytest-qt's options; --strict-config would refuse them without it.
         parser.addini("qt_api", "unused without pytest-qt")
@@ -49,6 +51,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if config.getoption("--without-qt") and collection_path.name in QT_FOLDERS:
         return collection_path.parent == data.ROOT / "tests" or None
     return None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--engines") or "engines" in config.getoption("markexpr"):
+        return
+    left_out = pytest.mark.skip(reason="needs real vLLM: run ./packaging/test --engines")
+    for item in items:
+        if item.get_closest_marker("engines") is not None:
+            item.add_marker(left_out)
 
 
 @pytest.fixture(autouse=True)

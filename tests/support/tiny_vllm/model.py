@@ -10,6 +10,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 
 CONTEXT = 8192
@@ -121,7 +122,7 @@ def _merges(texts: Iterable[str], alphabet: dict[int, str],
     frequency: Counter[tuple[str, str]] = Counter()
     places: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
     for index, word in enumerate(words):
-        for pair in zip(word, word[1:], strict=False):
+        for pair in pairwise(word):
             frequency[pair] += weights[index]
             places[pair].add(index)
     merges: list[tuple[str, str]] = []
@@ -132,11 +133,11 @@ def _merges(texts: Iterable[str], alphabet: dict[int, str],
         merges.append(best)
         for index in list(places[best]):
             word = words[index]
-            for pair in zip(word, word[1:], strict=False):
+            for pair in pairwise(word):
                 frequency[pair] -= weights[index]
                 places[pair].discard(index)
             words[index] = word = _joined(word, best)
-            for pair in zip(word, word[1:], strict=False):
+            for pair in pairwise(word):
                 frequency[pair] += weights[index]
                 places[pair].add(index)
     return merges

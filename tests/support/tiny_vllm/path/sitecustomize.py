@@ -23,7 +23,6 @@ class _DeclareOperators(importlib.abc.MetaPathFinder):
                     schema = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
                     for operator in ("nms", "qnms"):
                         torch.library.define(f"torchvision::{operator}", schema)
-        return None
 
 
 sys.meta_path.insert(0, _DeclareOperators())
