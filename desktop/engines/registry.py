@@ -55,6 +55,11 @@ ENGINES: tuple[EngineEntry, ...] = (
         needs=("rapidocr", "onnxruntime", "numpy", "cv2"),
     ),
     EngineEntry(
+        "remote", N_("vLLM server"),
+        N_("Has pages read by vLLM servers elsewhere, one or several, with DeepSeek-OCR-2."),
+        "desktop.engines.remote.engine:RemoteEngine", needs=("httpx",),
+    ),
+    EngineEntry(
         "scripted", N_("Scripted"),
         N_("Replays recorded model output; for tests."),
         "desktop.engines.scripted:ScriptedEngine", hidden=True, arguments=True,
