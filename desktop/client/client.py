@@ -94,9 +94,7 @@ class EngineClient:
         method here. INTERPRETER: the Python that runs the worker (a path, or a name looked up on
         PATH), None or "" for this one. ENVIRONMENT: variables set for it on top of our own."""
         self._on_event = on_event
-        # The worker has another working folder than we have.
-        self._interpreter = (_absolute(os.path.expanduser(interpreter))
-                             if interpreter and os.sep in interpreter else interpreter or None)
+        self._interpreter = _program(interpreter)
         self._environment = dict(environment or {})
         self._patience = patience
         self._changed = threading.Condition()  # Guards everything below.
@@ -123,16 +121,20 @@ class EngineClient:
 
     # --- commands
 
-    def start(self, engine: str, settings: dict[str, Any]) -> None:
+    def start(self, engine: str, settings: dict[str, Any],
+              *, interpreter: str | None = None) -> None:
         """Start (or restart with other settings) the worker and load ENGINE.
+
+        INTERPRETER: the Python for this start and those that follow a death of it; None: the one
+        the client was made with.
 
         Pages in flight of a worker that runs come back in a :class:`WorkerDied` with
         ``restart_in=0``; pages that only wait for a worker are kept for the new one.
         """
         encode(StartEngine(VERSION, engine, settings))  # A value no wire can carry: raised here.
         with self._changed:
-            self._order = Order(engine, dict(settings), self._interpreter, self._environment,
-                                self._patience.hello)
+            self._order = Order(engine, dict(settings), _program(interpreter) or self._interpreter,
+                                self._environment, self._patience.hello)
             self._down = None
             self._deaths = 0
             self._closing = False
@@ -363,6 +365,13 @@ class EngineClient:
         if self._running is not None:
             self._running.wake()
         self._changed.notify_all()
+
+
+def _program(interpreter: str | None) -> str | None:
+    """INTERPRETER wherever it is started from: the worker has another working folder."""
+    if interpreter and os.sep in interpreter:
+        return _absolute(os.path.expanduser(interpreter))
+    return interpreter or None
 
 
 def _absolute(path: str) -> str:

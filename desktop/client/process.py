@@ -18,6 +18,7 @@ from pathlib import Path
 
 from desktop import paths
 from desktop.client.endings import NoInterpreter
+from desktop.client.staging import environment as environment_of
 from desktop.client.staging import stage
 from desktop.protocol.messages import AnyEvent
 from desktop.protocol.wire import Channel
@@ -65,7 +66,7 @@ class WorkerProcess:
                 [interpreter or sys.executable, "-m", "desktop.worker", str(theirs.fileno())],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                 pass_fds=[theirs.fileno()], cwd=folders.work, start_new_session=True,
-                env=self._environment(folders.path, environment, foreign=interpreter is not None),
+                env=self._environment(interpreter or sys.executable, folders.path, environment),
             )
         except OSError as error:
             ours.close()
@@ -157,20 +158,14 @@ class WorkerProcess:
             self._pidfd = None
         return status
 
-    def _environment(self, path: Path, extra: Mapping[str, str],
-                     *, foreign: bool) -> dict[str, str]:
-        environment = {**os.environ, **extra}
-        if foreign:
-            environment.pop("PYTHONHOME", None)  # Another Python's standard library.
-        searched = [str(path), environment.get("PYTHONPATH", "")]
-        environment.update({
-            "PYTHONPATH": os.pathsep.join(entry for entry in searched if entry),
-            "PYTHONUNBUFFERED": "1",
+    def _environment(self, interpreter: str, path: Path,
+                     extra: Mapping[str, str]) -> dict[str, str]:
+        return {
+            **environment_of(interpreter, path, extra),
             "PYTHONFAULTHANDLER": "1",
             TRANSLATIONS: str(paths.resources() / "translations"),
             MARK: self._mark,
-        })
-        return environment
+        }
 
     def _start_guard(self) -> subprocess.Popen[bytes]:
         """A process that notices our death by the end of its input, which nobody else holds."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,3 +41,24 @@ def stage() -> Stage:
         fresh.symlink_to(package, target_is_directory=True)
         fresh.replace(link)
     return folders
+
+
+def environment(interpreter: str, staged: Path, extra: Mapping[str, str] | None = None,
+                ) -> dict[str, str]:
+    """The variables under which the Python INTERPRETER runs for us, EXTRA on top of our own.
+
+    One that is not ours gets what activating its environment would give it: its programs come
+    first, so that compilers and tools that belong to it are found. STAGED is the folder in front
+    of its module path.
+    """
+    variables = {**os.environ, **(extra or {})}
+    folder = os.path.dirname(interpreter)
+    if interpreter != sys.executable:
+        variables.pop("PYTHONHOME", None)  # another Python's standard library
+        if folder:
+            variables["PATH"] = os.pathsep.join(
+                part for part in (folder, variables.get("PATH", "")) if part)
+    searched = [str(staged), variables.get("PYTHONPATH", "")]
+    variables["PYTHONPATH"] = os.pathsep.join(part for part in searched if part)
+    variables["PYTHONUNBUFFERED"] = "1"
+    return variables

@@ -188,6 +188,7 @@ class Core:
 
     def warm_up(self) -> None:
         """See Session.warm_up."""
+        self.engine.forget_failure()
         self.engine.ensure()
         self._rasterizer.warm_up()
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
 from desktop.client.client import ClientEvent, EngineClient, WorkerDied
-from desktop.errors import Problem
+from desktop.errors import Problem, VersoError, problem_of
+from desktop.i18n import _
 from desktop.jobs.events import EngineState, EngineView
+from desktop.jobs.preparing import Prepared, needs_preparing, prepare
 from desktop.protocol.messages import (
     EngineFailed,
     EngineLoading,
@@ -53,6 +56,8 @@ class EngineLink:
         self._client: EngineClient | None = None
         self._started_with: Values | None = None
         self._worn = False
+        self._preparation: _Preparation | None = None
+        """What is being looked up before the next start, if anything is."""
         self.view = EngineView(values["engine"], EngineState.OFF)
 
     @property
@@ -92,7 +97,9 @@ class EngineLink:
         before, self._values = self._values, values
         if self._client is not None and before["concurrency"] != values["concurrency"]:
             self._client.set_concurrency(values["concurrency"])
-        if self.view.state is EngineState.FAILED and self.outdated:
+        if self._preparation is not None and self.outdated:
+            self._start()  # it was about to be started: with these, then
+        elif self.view.state is EngineState.FAILED and self.outdated:
             # It failed with the old ones: the next page may try with the new ones.
             self._started_with = None
             self._show(EngineView(values["engine"], EngineState.OFF))
@@ -130,23 +137,84 @@ class EngineLink:
 
     def close(self) -> None:
         """End the worker; blocks."""
+        preparation = self._preparation
+        if preparation is not None:
+            preparation.cancel.set()
+            preparation.thread.join()
         if self._client is not None:
             self._client.close()
 
     # --- inside
     def _start(self) -> None:
-        if self._client is None:
-            self._client = EngineClient(self._arrived, interpreter=self._interpreter)
         self._started_with = self._values
         self._worn = False
-        self._show(EngineView(self._values["engine"], EngineState.LOADING))
+        before, self._preparation = self._preparation, None
+        if before is None and not needs_preparing(self._values["engine"]):
+            self._show(EngineView(self._values["engine"], EngineState.LOADING))
+            try:
+                self._begin(prepare(self._values, self._extra, self._interpreter))
+            except VersoError as error:  # an engine that this version does not have
+                self._show(replace(self.view, state=EngineState.FAILED,
+                                   problem=error.problem()))
+            return
+        # One after the other: an earlier one may be ending the worker.
+        self._preparation = _Preparation(self, self._values, self._client, before)
+        self._show(EngineView(self._values["engine"], EngineState.LOADING,
+                              _("Checking interpreter and model")))
+        self._preparation.thread.start()
+
+    def _begin(self, prepared: Prepared) -> None:
+        """Start the worker."""
+        assert self._started_with is not None
+        values = self._started_with
+        if self._client is None:
+            self._client = EngineClient(self._arrived)
         self._client.set_concurrency(self._values["concurrency"])
-        self._client.start(self._values["engine"], {**self._values.as_dict(), **self._extra})
+        self._client.start(values["engine"], prepared.settings, interpreter=prepared.interpreter)
+
+    def _prepare(self, preparation: _Preparation) -> None:
+        """On a thread of its own: look everything up, then go on on the session's loop."""
+        if preparation.before is not None:
+            preparation.before.cancel.set()
+            preparation.before.thread.join()
+            preparation.before = None
+        prepared: Prepared | None = None
+        problem: Problem | None = None
+        try:
+            prepared = prepare(preparation.values, self._extra, self._interpreter,
+                               preparation.cancel)
+        except VersoError as error:
+            problem = error.problem()
+        except Exception as error:
+            log.exception("preparing the engine failed")
+            problem = problem_of(error)
+        if preparation.cancel.is_set():
+            return
+        if problem is not None and preparation.client is not None:
+            preparation.client.close()  # one with other settings would go on holding the device
+        self._deliver(lambda: self._prepared(preparation, prepared, problem))
+
+    def _prepared(self, preparation: _Preparation, prepared: Prepared | None,
+                  problem: Problem | None) -> None:
+        if self._preparation is not preparation:
+            return
+        self._preparation = None
+        if prepared is not None:
+            self._begin(prepared)
+        else:
+            self._show(EngineView(preparation.values["engine"], EngineState.FAILED,
+                                  problem=problem))
 
     def _arrived(self, event: ClientEvent) -> None:
         self._deliver(lambda: self._handle(event))
 
     def _handle(self, event: ClientEvent) -> None:
+        if self._preparation is not None:
+            # Of a worker whose time is over: only its pages matter.
+            if isinstance(event, WorkerDied):
+                self._owner.worker_died(event)
+            if isinstance(event, (WorkerDied, EngineReady, EngineLoading, EngineFailed)):
+                return
         match event:
             case EngineLoading(step, fraction):
                 if self.view.state in (EngineState.LOADING, EngineState.RESTARTING):
@@ -180,6 +248,19 @@ class EngineLink:
     def _show(self, view: EngineView) -> None:
         self.view = view
         self._owner.engine_changed(view)
+
+
+class _Preparation:
+    """One look at interpreter and model, on a thread of its own."""
+
+    def __init__(self, link: EngineLink, values: Values, client: EngineClient | None,
+                 before: _Preparation | None) -> None:
+        self.values = values
+        self.client = client
+        self.before = before
+        self.cancel = threading.Event()
+        self.thread = threading.Thread(target=link._prepare, args=(self,),
+                                       name="engine-preparation", daemon=True)
 
 
 def needs_restart(before: Values, after: Values) -> bool:

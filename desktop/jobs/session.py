@@ -124,7 +124,7 @@ class Session:
         self._send(lambda: self._core.look_at(page_id))
 
     def warm_up(self) -> None:
-        """Load the chosen engine before a page needs it."""
+        """Load the chosen engine before a page needs it, also when it failed before."""
         self._send(self._core.warm_up)
 
     # --- settings

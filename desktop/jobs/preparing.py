@@ -1,0 +1,64 @@
+"""What has to be known before an engine's worker is started: under which Python, with which
+model. What is missing is said here, in seconds, instead of after minutes of loading."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from desktop.client import interpreter
+from desktop.engines.model import weights
+from desktop.engines.registry import entry
+from desktop.models import places
+from desktop.models.errors import ModelIncomplete
+from desktop.settings import Values, setting
+from desktop.settings.catalog import BY_KEY
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """How a worker is started. INTERPRETER None: under the Python that runs Verso."""
+
+    interpreter: str | None
+    settings: dict[str, Any]
+
+
+def needs_preparing(engine: str) -> bool:
+    """Whether something about ENGINE has to be looked up (which may take seconds)."""
+    return any(setting(key).applies_to(engine) for key in ("engine_interpreter", "model"))
+
+
+def prepare(values: Values, arguments: Mapping[str, str], fallback: str | None = None,
+            cancel: threading.Event | None = None) -> Prepared:
+    """Interpreter and model for the engine that VALUES choose; ARGUMENTS are those of
+    ``--engine-arg``, FALLBACK the Python where the setting names none.
+
+    Blocks for seconds; CANCEL ends it early. Raises VersoError with a way out: an interpreter
+    that cannot be used, a model that is missing or incomplete.
+    """
+    engine = entry(values["engine"])
+    settings: dict[str, Any] = values.as_dict()
+    # Text from the command line must not take the place of a declared value of another type:
+    # those have flags of their own.
+    settings.update({key: value for key, value in arguments.items() if key not in BY_KEY})
+    settings["engine_args"] = dict(arguments)
+    program = fallback
+    if setting("engine_interpreter").applies_to(engine.name):
+        asked = str(values["engine_interpreter"]) or fallback or ""
+        if asked:
+            program = interpreter.check(asked, engine.needs, cancel=cancel)
+        elif (missing := interpreter.missing_here(engine)) is not None:
+            raise missing
+    if setting("model").applies_to(engine.name):
+        settings["model"] = str(_model(values))
+    return Prepared(program, settings)
+
+
+def _model(values: Values) -> object:
+    folder = places.locate(values)
+    found = weights.check(folder)
+    if not found.complete:
+        raise ModelIncomplete(folder=folder, what=found.words())
+    return folder
