@@ -1,0 +1,45 @@
+"""Our plugin for vLLM, as a folder that any Python with vLLM can be given.
+
+vLLM loads plugins by entry point in each of its processes, the engine core's among them. The
+folder holds the package ``verso_vllm_plugin`` and a dist-info that names it, so that it is found
+wherever the folder is on ``sys.path`` and PYTHONPATH; nothing is installed. What the plugin does
+is chosen by environment variables, see :func:`environment`.
+
+Runs on Python 3.10 without any other package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+MASK = "VERSO_FAST_MASK"
+"""1: the vision encoder's attention mask by tensor operations."""
+HEAD_SIZE = "VERSO_HEAD_SIZE"
+"""1: the attention's head size computed where the configuration yields 0."""
+PAGES = "VERSO_RAW_PAGES"
+"""1: pages cross to the engine core as they are, and are cut into views on the device."""
+GRAPHS = "VERSO_ENCODER_GRAPHS"
+"""Most pages that the vision encoder takes at once, as captured graphs; 0: launched one by one."""
+
+
+def folder() -> Path:
+    """What goes on ``sys.path`` and PYTHONPATH. Absolute, and valid under the link through which
+    the worker's interpreter sees our package."""
+    return Path(__file__).absolute().parent / "site"
+
+
+def environment(settings: Mapping[str, Any]) -> dict[str, str]:
+    """The variables that make the plugin do what SETTINGS (as declared) ask for.
+
+    To be set before vLLM is imported, so that its processes inherit them. Each is a wish: the
+    plugin looks at what the installed vLLM has and says in the log what it did.
+    """
+    fast = bool(settings.get("fast_mask", True))
+    return {
+        MASK: "1" if fast else "0",
+        HEAD_SIZE: "1",
+        PAGES: "1" if settings.get("raw_pages", True) else "0",
+        GRAPHS: "0" if settings.get("eager") or not settings.get("encoder_graphs", True) else "4",
+    }
