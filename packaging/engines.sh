@@ -76,7 +76,7 @@ engines_venv() {
 }
 
 engines_pip() {
-    "$ENGINES/bin/python" -m pip install --disable-pip-version-check --no-input --quiet \
+    "$ENGINES/bin/python" -m pip install --disable-pip-version-check --no-input -qq \
         --progress-bar off --no-deps "$@" >&2
 }
 

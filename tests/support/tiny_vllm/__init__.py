@@ -1,10 +1,10 @@
 """A DeepSeek-OCR-2 of random numbers, so small that real vLLM runs it on any processor.
 
 What is real: vLLM itself, its classes of this model, its image processor (true tiles and token
-counts), scheduler, streaming, servers. What is not: the weights (``load_format="dummy"``) and the
-tokenizer's words. Its output is noise, unless it is told what to write (:mod:`recital`).
+counts), scheduler, streaming, servers. What is not: the weights, which are random, and the
+tokenizer's words. Its output is noise, unless it is told what to write (``SCRIPT``).
 
-``build`` writes the folder (configuration and tokenizer) with the standard library alone.
+``build`` writes the folder.
 ``environment`` are the variables under which vLLM must run to take it: they bring the folder
 ``path`` beside this file, in which lie a plugin that shrinks the vision towers, the logits
 processor that recites, and a repair for torchvision's wheel beside a torch for processors.
@@ -20,9 +20,6 @@ from tests.support.tiny_vllm.model import CONTEXT, build
 PATH = Path(__file__).with_name("path")
 """The folder for PYTHONPATH."""
 
-RECITAL = "verso_tiny_vllm:Recital"
-"""The logits processor, as vLLM wants it named."""
-
 NGRAM = "vllm.model_executor.models.deepseek_ocr:NGramPerReqLogitsProcessor"
 """vLLM's own processor that forbids repeated n-grams, for servers started by hand."""
 
@@ -30,13 +27,13 @@ SCRIPT = "VERSO_TINY_SCRIPT"
 """Variable that names the file whose text pages get; see ``verso_tiny_vllm.Recital``."""
 
 ENGINE_ARGS: dict[str, object] = {
-    "load_format": "dummy", "dtype": "float32", "max_model_len": 4096, "max_num_seqs": 4,
+    "dtype": "float32", "max_model_len": 4096, "max_num_seqs": 4,
     "enforce_eager": True, "enable_prefix_caching": False, "mm_processor_cache_gb": 0,
     "limit_mm_per_prompt": {"image": 1},
 }
 """Arguments of vLLM's engine with which the model runs on two cores and 4 GiB."""
 
-__all__ = ["CONTEXT", "ENGINE_ARGS", "NGRAM", "PATH", "RECITAL", "SCRIPT", "build", "environment",
+__all__ = ["CONTEXT", "ENGINE_ARGS", "NGRAM", "PATH", "SCRIPT", "build", "environment",
            "interpreter"]
 
 
