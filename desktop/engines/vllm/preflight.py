@@ -1,0 +1,159 @@
+"""Looked at before loading: is the model whole, and does the device's memory hold it?
+
+vLLM would find the same faults, minutes later and in words that name no way out.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from desktop.engines.model import weights
+from desktop.engines.vllm.devices import Device, User
+from desktop.engines.vllm.failures import GB, ModelMissing, NotTheModel, OutOfMemory
+from desktop.i18n import _
+
+ARCHITECTURE = "DeepseekOCR2ForCausalLM"
+
+_WORKING = 3.0 * GB
+"""Memory besides weights and KV cache: CUDA context, activations of a step, graphs."""
+_SHARE_OF_WEIGHTS = {"none": 1.0, "fp8": 0.6, "awq": 0.45, "gptq": 0.45, "bitsandbytes": 0.45}
+"""What a quantization leaves of the weights; the vision part keeps its format."""
+_MOST = 0.95
+"""No more of a device's memory is advised."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """What the model takes of one device, in bytes."""
+
+    weights: int
+    cache: int
+    """KV cache of one page with the whole context."""
+
+    @property
+    def least(self) -> int:
+        """With less the engine does not start."""
+        return round(self.weights + self.cache + _WORKING)
+
+
+def model_folder(values: Mapping[str, Any], extra: Mapping[str, Any]) -> weights.Weights:
+    """The model that the settings VALUES name; raises ModelMissing, NotTheModel.
+
+    EXTRA are the arguments passed through: with ``load_format=dummy`` weights need not be there.
+    """
+    name = str(values["model"])
+    if not name or not Path(name).is_dir():
+        raise ModelMissing(folder=name or "–", what=_("there is no such folder"))
+    found = weights.check(name)
+    missing, damaged = list(found.missing), dict(found.damaged)
+    if extra.get("load_format") == "dummy":
+        missing = [file for file in missing if not _is_weights(file)]
+        damaged = {file: why for file, why in damaged.items() if not _is_weights(file)}
+    if extra.get("tokenizer"):
+        missing = [file for file in missing if not file.startswith("tokenizer")]
+    if missing or damaged:
+        what = [_("{file} is missing").format(file=file) for file in missing]
+        what += [f"{file}: {why}" for file, why in damaged.items()]
+        raise ModelMissing(folder=name, what="; ".join(what[:3]), detail="\n".join(what))
+    if found.architecture != ARCHITECTURE and not extra.get("hf_overrides"):
+        raise NotTheModel(folder=name, architecture=found.architecture or "?")
+    return found
+
+
+def need(values: Mapping[str, Any], model: weights.Weights) -> Need:
+    """What MODEL takes of each device under the settings VALUES."""
+    devices = int(values["tensor_parallel"]) * int(values["pipeline_parallel"])
+    share = _SHARE_OF_WEIGHTS.get(str(values["quantization"]), 1.0)
+    if values["dtype"] == "float32":
+        share *= 2  # Published in 16 bits.
+    token = cache_bytes(values["model"], 4 if values["dtype"] == "float32" else 2)
+    return Need(round(model.bytes * share / devices),
+                round(int(values["max_model_len"]) * token / devices))
+
+
+def cache_bytes(folder: str | Path, width: int) -> int:
+    """Bytes of KV cache that a token takes, at WIDTH bytes a number; 0: unknown."""
+    try:
+        config = json.loads(Path(folder, "config.json").read_text(encoding="utf-8"))
+        language = config.get("language_config") or config
+        heads = int(language["num_attention_heads"])
+        head = int(language.get("head_dim") or language["hidden_size"] // heads)
+        kept = int(language.get("num_key_value_heads") or heads)
+        return 2 * int(language["num_hidden_layers"]) * kept * head * width
+    except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError):
+        return 0
+
+
+def memory(values: Mapping[str, Any], needed: Need, devices: Sequence[Device]) -> None:
+    """Whether each of DEVICES, which the engine will use, holds what is NEEDED; raises
+    OutOfMemory with the settings that would fit."""
+    share = float(values["memory_utilization"])
+    for device in devices:
+        wanted = share * device.total
+        if device.free < wanted:
+            raise _occupied(device, share, needed)
+        if wanted < needed.least:
+            raise _too_small(device, share, needed, values)
+
+
+def _occupied(device: Device, share: float, needed: Need) -> OutOfMemory:
+    fits = math.floor((device.free / device.total - 0.01) * 100) / 100
+    what = _("the engine may take {share:.0%} of the {total:.1f} GB of device {number} ({name}), "
+             "and {free:.1f} GB are free").format(
+        share=share, total=device.total / GB, number=device.number, name=device.name,
+        free=device.free / GB)
+    others = _others(device.users)
+    if fits * device.total >= needed.least:
+        way_out = _("Set “Memory utilization” to at most {fits:.2f}").format(fits=fits)
+    else:
+        way_out = _("The model needs {least:.1f} GB").format(least=needed.least / GB)
+    way_out += ", " + _("or end what else uses the device: {others}.").format(others=others)
+    return OutOfMemory(what=what, way_out=way_out)
+
+
+def _too_small(device: Device, share: float, needed: Need,
+               values: Mapping[str, Any]) -> OutOfMemory:
+    what = _("weights ({weights:.1f} GB), working memory ({working:.1f} GB) and the KV cache of "
+             "one page ({cache:.1f} GB) are {least:.1f} GB; the engine may take {share:.0%} of "
+             "the {total:.1f} GB of device {number} ({name}), {wanted:.1f} GB").format(
+        weights=needed.weights / GB, working=_WORKING / GB, cache=needed.cache / GB,
+        least=needed.least / GB, share=share, total=device.total / GB, number=device.number,
+        name=device.name, wanted=share * device.total / GB)
+    return OutOfMemory(what=what, way_out=_fitting(device, needed, values))
+
+
+def _fitting(device: Device, needed: Need, values: Mapping[str, Any]) -> str:
+    """The settings with which it would fit, the gentlest first."""
+    most = min(device.free / device.total - 0.01, _MOST) * device.total
+    if needed.least <= most:
+        return _("Set “Memory utilization” to {share:.2f}.").format(
+            share=math.ceil(needed.least / device.total * 100) / 100)
+    shorter = int((most - needed.weights - _WORKING) / max(1, needed.cache)
+                  * int(values["max_model_len"])) // 1024 * 1024
+    if shorter >= 2048:
+        return _("Set “Memory utilization” to {share:.2f} and “Context length” to {context}."
+                 ).format(share=most / device.total, context=shorter)
+    if values["quantization"] == "none":
+        smaller = needed.least - round(needed.weights * (1 - _SHARE_OF_WEIGHTS["fp8"]))
+        if smaller <= most:
+            return _("Set “Quantization” to fp8 (about {least:.1f} GB) and “Memory utilization” "
+                     "to {share:.2f}.").format(least=smaller / GB,
+                                               share=math.ceil(smaller / device.total * 100) / 100)
+    return _("Use a device with at least {least:.0f} GB, share the model among several with "
+             "“Tensor parallel”, or ask a server elsewhere.").format(
+        least=math.ceil(needed.least / _MOST / GB))
+
+
+def _others(users: Sequence[User]) -> str:
+    named = [f"{user.name or _('process')} {user.pid} ({user.bytes / GB:.1f} GB)"
+             for user in sorted(users, key=lambda user: -user.bytes)[:5]]
+    return ", ".join(named) or _("processes that this system does not show (`nvidia-smi` may)")
+
+
+def _is_weights(file: str) -> bool:
+    return file.endswith((".safetensors", ".bin", ".safetensors.index.json", ".bin.index.json"))

