@@ -42,6 +42,8 @@ def start(role: str = "verso", *, debug: bool = False) -> Path:
     root.setLevel(logging.DEBUG if debug else logging.INFO)
     for chatty in ("PIL", "markdown", "MARKDOWN", "qasync", "asyncio", "rapidocr", "RapidOCR"):
         logging.getLogger(chatty).setLevel(logging.INFO if debug else logging.WARNING)
+    for indiscreet in ("httpx", "httpcore"):  # log addresses, which may be signed, and headers
+        logging.getLogger(indiscreet).setLevel(logging.WARNING)
     return file
 
 

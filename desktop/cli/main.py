@@ -36,6 +36,7 @@ class Command(Protocol):
 COMMANDS: dict[str, str] = {
     "convert": N_("convert files and folders without a window"),
     "engines": N_("list the engines"),
+    "models": N_("get the model, and see where it is"),
     "settings": N_("list the settings, their values and their flags"),
 }
 """Name → what it does. Its module has the same name; to add a command, add it here."""

@@ -154,3 +154,13 @@ class NoKeyring(VersoError):
     code = "model.no_keyring"
     message = N_("The token cannot be kept: this machine has no keyring ({reason}).")
     hint = N_("Give it in the variable {variable} instead.")
+
+
+class CertificateRefused(VersoError):
+    """The server's certificate is not trusted: another stands in its place, or a company's proxy
+    looks into the traffic with a certificate of its own."""
+
+    code = "model.certificate"
+    message = N_("The certificate of {host} is not trusted ({reason}).")
+    hint = N_("If your network has an authority of its own, name its certificate file in the "
+              "variable SSL_CERT_FILE.")
