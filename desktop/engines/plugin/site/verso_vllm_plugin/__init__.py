@@ -36,7 +36,7 @@ def register() -> None:
         except NotHere as reason:
             done[name] = str(reason)
             log.info("Verso: %s left as it is: %s", name, reason)
-        except Exception as error:  # noqa: BLE001 - vLLM must start without the repair
+        except Exception as error:
             done[name] = f"{type(error).__name__}: {error}"
             log.warning("Verso: %s left as it is", name, exc_info=True)
         else:
@@ -49,7 +49,7 @@ def in_force(name: str) -> bool:
     return done.get(name) == ""
 
 
-def _repairs() -> "list[tuple[str, str, Callable[[str], str]]]":
+def _repairs() -> list[tuple[str, str, Callable[[str], str]]]:
     return [
         ("vision mask", "VERSO_FAST_MASK", _mask),
         ("head size", "VERSO_HEAD_SIZE", _head_size),

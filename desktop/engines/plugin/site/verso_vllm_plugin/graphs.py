@@ -22,8 +22,8 @@ class Graphs:
 
     def __init__(self, model: Any, most: int) -> None:
         """MOST: pages at once; fewer where memory is short."""
-        self._graphs: "Dict[Tuple[int, int], Tuple[Any, torch.Tensor]]" = {}
-        self._inputs: "Dict[int, torch.Tensor]" = {}
+        self._graphs: Dict[Tuple[int, int], Tuple[Any, torch.Tensor]] = {}
+        self._inputs: Dict[int, torch.Tensor] = {}
         started = time.monotonic()
         weight = next(model.sam_model.parameters())
         # A page as it runs: what it takes tells for how many at once there is room.

@@ -21,7 +21,7 @@ def apply() -> str:
         from vllm.transformers_utils import model_arch_config_convertor as convertor
     except ImportError as error:
         raise NotHere("this vLLM reads the head size in another place") from error
-    base = getattr(convertor, "ModelArchConfigConvertorBase", None)
+    base: Any = getattr(convertor, "ModelArchConfigConvertorBase", None)
     read = getattr(base, "get_head_size", None)
     if read is None or not hasattr(base, "get_hidden_size") \
             or not hasattr(base, "get_total_num_attention_heads"):

@@ -20,7 +20,7 @@ _KEPT = 8
 
 
 def attention_mask(token_types: torch.Tensor, dtype: torch.dtype,
-                   device: "torch.device | str") -> torch.Tensor:
+                   device: torch.device | str) -> torch.Tensor:
     """The mask to be added to attention scores: (images, 1, length, length).
 
     TOKEN_TYPES (images, length): 0 a patch, 1 a query, anything else sees and is seen by nobody.
@@ -37,7 +37,7 @@ def attention_mask(token_types: torch.Tensor, dtype: torch.dtype,
 
 
 def _replacement(self: Any, sequence_length: int, dtype: torch.dtype,
-                 device: "torch.device | str", batch_size: int,
+                 device: torch.device | str, batch_size: int,
                  token_type_ids: torch.Tensor) -> torch.Tensor:
     types = token_type_ids[:batch_size, :sequence_length]
     if types.device.type != "cpu":  # reading them would wait for the device

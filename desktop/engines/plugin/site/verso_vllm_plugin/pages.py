@@ -11,6 +11,7 @@ vLLM's own input is still understood: its start-up measures the memory of the en
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Callable, List, Sequence, Tuple
 
 import torch
@@ -38,7 +39,7 @@ class Chunks:
         self.views = _descending((most, 4, 2, 1), most)
         self.tiles = _descending((6 * most, 24, 12, 6, 4, 3, 2, 1), 6 * most)
 
-    def split(self, count: int, side: int) -> "List[int]":
+    def split(self, count: int, side: int) -> List[int]:
         """COUNT views of SIDE in as few parts as there are numbers for."""
         parts = []
         for size in self.views if side == VIEW else self.tiles:
@@ -47,31 +48,34 @@ class Chunks:
         return parts
 
 
-def _descending(sizes: "Sequence[int]", most: int) -> "List[int]":
+def _descending(sizes: Sequence[int], most: int) -> List[int]:
     return sorted({size for size in sizes if size <= most}, reverse=True)
 
 
 def features(model: Any, views: torch.Tensor) -> torch.Tensor:
     """The vision encoder: views (n, 3, side, side) → (n, tokens, width of the language model)."""
-    return model.projector(model.qwen2_model(model.sam_model(views)))  # type: ignore[no-any-return]
+    return model.projector(model.qwen2_model(model.sam_model(views)))
 
 
-def embeddings(model: Any, pages: "Sequence[torch.Tensor]", encode: Encode = features,
-               chunks: "Chunks | None" = None) -> "List[torch.Tensor]":
+def embeddings(model: Any, pages: Sequence[torch.Tensor], encode: Encode = features,
+               chunks: Chunks | None = None) -> List[torch.Tensor]:
     """What stands for each of PAGES in its prompt: (tokens, width), tiles first, then the view
     of the whole and the separator."""
     weight = next(model.sam_model.parameters())
     chunks = chunks or Chunks()
     values = _values(weight.dtype, weight.device)
     grids = [grid(page.shape[1], page.shape[0]) for page in pages]
-    whole = _encoded(model, VIEW, len(pages), [
-        lambda out, page=page: view(page, values, out) for page in pages], [1] * len(pages),
-        encode, chunks, weight)
+    whole = _blank(len(pages), VIEW, weight)
+    for number, page in enumerate(pages):
+        view(page, values, whole[number:number + 1])
+    whole = _encoded(model, whole, encode, chunks)
     counts = [across * down for across, down in grids]
-    tiled = [(page, size, count) for page, size, count in zip(pages, grids, counts) if count]
-    tiles = _encoded(model, TILE, sum(counts), [
-        lambda out, page=page, size=size: cut(page, size, values, out)
-        for page, size, _ in tiled], [count for _, _, count in tiled], encode, chunks, weight)
+    tiles, at = _blank(sum(counts), TILE, weight), 0
+    for page, size, count in zip(pages, grids, counts, strict=True):
+        if count:
+            cut(page, size, values, tiles[at:at + count])
+        at += count
+    tiles = _encoded(model, tiles, encode, chunks)
     result, at = [], 0
     for number, count in enumerate(counts):
         parts = [whole[number], model.view_seperator[None, :]]
@@ -82,17 +86,13 @@ def embeddings(model: Any, pages: "Sequence[torch.Tensor]", encode: Encode = fea
     return result
 
 
-def _encoded(model: Any, side: int, count: int, fill: "Sequence[Callable[[torch.Tensor], None]]",
-             takes: "Sequence[int]", encode: Encode, chunks: Chunks,
-             weight: torch.Tensor) -> torch.Tensor:
-    """COUNT views of SIDE: each of FILL writes as many as TAKES says, then they are encoded."""
-    views = torch.empty((count, 3, side, side), dtype=weight.dtype, device=weight.device)
-    at = 0
-    for write, size in zip(fill, takes):
-        write(views[at:at + size])
-        at += size
+def _blank(count: int, side: int, like: torch.Tensor) -> torch.Tensor:
+    return torch.empty((count, 3, side, side), dtype=like.dtype, device=like.device)
+
+
+def _encoded(model: Any, views: torch.Tensor, encode: Encode, chunks: Chunks) -> torch.Tensor:
     parts, at = [], 0
-    for size in chunks.split(count, side):
+    for size in chunks.split(*views.shape[::3]):
         parts.append(encode(model, views[at:at + size]))
         at += size
     return torch.cat(parts) if len(parts) > 1 else parts[0] if parts else views
@@ -110,7 +110,7 @@ def view(page: torch.Tensor, values: torch.Tensor, out: torch.Tensor) -> None:
     out[0, :, top:top + down, left:left + across] = values[pixels.long()].permute(2, 0, 1)
 
 
-def cut(page: torch.Tensor, size: "Tuple[int, int]", values: torch.Tensor,
+def cut(page: torch.Tensor, size: Tuple[int, int], values: torch.Tensor,
         out: torch.Tensor) -> None:
     """PAGE stretched to SIZE (across, down) tiles, into OUT (tiles, 3, TILE, TILE), row by row."""
     across, down = size
@@ -118,7 +118,7 @@ def cut(page: torch.Tensor, size: "Tuple[int, int]", values: torch.Tensor,
     out.view(down, across, 3, TILE, TILE).copy_(values[pixels.long()].permute(0, 2, 4, 1, 3))
 
 
-def grid(width: int, height: int) -> "Tuple[int, int]":
+def grid(width: int, height: int) -> Tuple[int, int]:
     """Tiles across and down, as the installed processor chooses them; 0, 0: no tiles."""
     if width <= TILE and height <= TILE:
         return 0, 0
@@ -128,14 +128,11 @@ def grid(width: int, height: int) -> "Tuple[int, int]":
     return (across, down) if across * down > 1 else (0, 0)
 
 
-def _values(dtype: torch.dtype, device: "torch.device | str") -> torch.Tensor:
+@functools.lru_cache(maxsize=8)
+def _values(dtype: torch.dtype, device: torch.device) -> torch.Tensor:
     """Each of the 256 values of a pixel as the processor normalises it."""
-    kept = _values.__dict__
-    key = (dtype, str(device))
-    if key not in kept:
-        pixels = torch.arange(256, dtype=torch.uint8).to(torch.float32).div(255)
-        kept[key] = pixels.sub(MEAN).div(STD).to(dtype).to(device)
-    return kept[key]  # type: ignore[no-any-return]
+    pixels = torch.arange(256, dtype=torch.uint8).to(torch.float32).div(255)
+    return pixels.sub(MEAN).div(STD).to(dtype).to(device)
 
 
 def _value(pixel: int) -> float:
@@ -194,4 +191,9 @@ class Launched:
         return features(model, views)
 
 
-make_encoder: "Callable[[Any], Any]" = lambda model: Launched()  # noqa: E731 - replaced by graphs
+def _launched(model: Any) -> Launched:
+    return Launched()
+
+
+make_encoder: Callable[[Any], Any] = _launched
+"""Makes what encodes the views of a model; ``graphs`` puts its own here."""

@@ -73,7 +73,7 @@ def _columns_first(width: int, height: int, to_width: int, to_height: int) -> bo
             == both.tobytes())
 
 
-def contained(width: int, height: int, side: int) -> "Tuple[int, int]":
+def contained(width: int, height: int, side: int) -> Tuple[int, int]:
     """The size to which ``PIL.ImageOps.contain`` brings WIDTH × HEIGHT for a square of SIDE."""
     if width > height:
         return side, round(height / width * side)
@@ -90,13 +90,13 @@ def _pass(image: torch.Tensor, axis: int, taps: torch.Tensor,
     size = list(image.shape)
     size[axis] = taps.shape[1]
     total = torch.full(size, 1 << (_PLACES - 1), dtype=torch.int32, device=image.device)
-    for tap, weight in zip(taps, weights):
+    for tap, weight in zip(taps, weights, strict=True):
         total += image.index_select(axis, tap) * weight.view(shape)
     return (total >> _PLACES).clamp_(0, 255).to(torch.uint8)
 
 
 @functools.lru_cache(maxsize=64)
-def _table(before: int, after: int, device: str) -> "Tuple[torch.Tensor, torch.Tensor]":
+def _table(before: int, after: int, device: str) -> Tuple[torch.Tensor, torch.Tensor]:
     """Per tap and output pixel: the input pixel, and its weight."""
     scale = before / after
     stretch = max(scale, 1.0)
