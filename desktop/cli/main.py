@@ -36,6 +36,7 @@ class Command(Protocol):
 COMMANDS: dict[str, str] = {
     "convert": N_("convert files and folders without a window"),
     "engines": N_("list the engines"),
+    "servers": N_("try the vLLM servers with a page; keep their keys"),
     "models": N_("get the model, and see where it is"),
     "settings": N_("list the settings, their values and their flags"),
 }

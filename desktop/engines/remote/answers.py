@@ -51,6 +51,7 @@ class Asked(NamedTuple):
     """What a request was about, for the words of an error."""
 
     server: str
+    address: str
     model: str = ""
     size: int = 0
     """Bytes of its body."""
@@ -130,7 +131,8 @@ def refusal(status: int, headers: Mapping[str, str], body: bytes, asked: Asked,
     said = _message(body, key)
     detail = f"{asked.server}: HTTP {status}: {said}"
     if status in (401, 403):
-        return (KeyRefused if key else KeyWanted)(server=asked.server, detail=detail)
+        return (KeyRefused if key else KeyWanted)(
+            server=asked.server, address=asked.address, detail=detail)
     if 300 <= status < 400:
         target = urlsplit(headers.get("location", "")).hostname or _("another address")
         return NotOpenAI(server=asked.server, detail=detail,

@@ -104,7 +104,8 @@ class Connection:
         reason to wait. Raises VersoError, Passing; closing the iterator closes the connection,
         by which vLLM notices that nobody wants the answer any more.
         """
-        asked = Asked(self.name, model, len(body), tuple(m.name for m in self.listed))
+        asked = Asked(self.name, self.address, model, len(body),
+                      tuple(model.name for model in self.listed))
         timeout = httpx.Timeout(silence, connect=min(CONNECT_SECONDS, silence), pool=None)
         request = self._client.build_request(
             "POST", self.address + "/chat/completions", content=body, timeout=timeout,
@@ -165,7 +166,7 @@ class Connection:
                 if response.status_code != 200:
                     raise answers.refusal(
                         response.status_code, response.headers,
-                        await _some(response, _ERROR_BYTES), Asked(self.name), self.key)
+                        await _some(response, _ERROR_BYTES), Asked(self.name, self.address), self.key)
                 return await _all(response)
             finally:
                 await _close(response)

@@ -52,7 +52,7 @@ class KeyRefused(ServerError):
 
     code = "remote.key"
     message = N_("The server {server} refuses the key.")
-    hint = N_("Set the right one with `verso servers key {server}` or in the variable "
+    hint = N_("Set the right one with `verso servers key {address}` or in the variable "
               "VERSO_API_KEY.")
 
 
@@ -61,7 +61,7 @@ class KeyWanted(ServerError):
 
     code = "remote.key_wanted"
     message = N_("The server {server} wants a key.")
-    hint = N_("Set it with `verso servers key {server}` or in the variable VERSO_API_KEY.")
+    hint = N_("Set it with `verso servers key {address}` or in the variable VERSO_API_KEY.")
 
 
 class NoSuchModel(ServerError):

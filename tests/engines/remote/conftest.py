@@ -1,0 +1,86 @@
+"""Servers, pages and a keyring of the tests' own."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import keyring
+import pytest
+from keyring.backend import KeyringBackend
+from PIL import Image
+
+from desktop.engines.remote import keys, testpage
+from desktop.protocol.messages import SubmitPage
+from tests.engines.remote.fake_server import FakeServer
+
+
+class MemoryKeyring(KeyringBackend):
+    """Forgets everything with the test."""
+
+    priority = 1
+
+    def __init__(self) -> None:
+        self.held: dict[tuple[str, str], str] = {}
+
+    def get_password(self, service: str, username: str) -> str | None:
+        return self.held.get((service, username))
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        self.held[service, username] = password
+
+    def delete_password(self, service: str, username: str) -> None:
+        del self.held[service, username]
+
+
+@pytest.fixture(autouse=True)
+def ring(monkeypatch: pytest.MonkeyPatch) -> Iterator[MemoryKeyring]:
+    """In place of the system's keyring; no key in the environment, and no proxy."""
+    for name in (keys.VARIABLE, "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy",
+                 "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    before, memory = keyring.get_keyring(), MemoryKeyring()
+    keyring.set_keyring(memory)
+    yield memory
+    keyring.set_keyring(before)
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., FakeServer]]:
+    """``serve(key=…)`` starts a server that ends with the test."""
+    with ExitStack() as stack:
+        yield lambda **values: stack.enter_context(FakeServer(**values))
+
+
+@pytest.fixture
+def server(serve: Callable[..., FakeServer]) -> FakeServer:
+    """One that is well."""
+    return serve()
+
+
+@pytest.fixture
+def a_page(tmp_path: Path) -> Callable[..., SubmitPage]:
+    """``a_page(size, **settings)``: a page's bitmap and values."""
+    count = 0
+
+    def make(size: tuple[int, int] = (540, 764), priority: int = 1, **settings: Any) -> SubmitPage:
+        nonlocal count
+        count += 1
+        path = tmp_path / f"{size[0]}x{size[1]}.ppm"
+        if not path.exists():
+            picture = testpage.draw(size) if min(size) > 100 else Image.new("RGB", size, "white")
+            picture.save(path)
+        return SubmitPage(f"p{count}", str(path), *size, settings=settings, priority=priority)
+
+    return make
+
+
+@pytest.fixture
+def all_logged(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    """Everything that is logged, details too."""
+    caplog.set_level(logging.DEBUG)
+    return caplog
