@@ -39,7 +39,7 @@ class Recital(AdapterLogitsProcessor):
     with the n-gram processor's arguments it is that of the file with ``.ngram`` at the end of its
     name, where there is one. Without a file, or with an empty one, the page gets noise that does
     not end. The text's tokens are only made very likely: what another processor forbids stays
-    forbidden.
+    forbidden, and a request that prefers tokens of its own (``logit_bias``) gets those.
     """
 
     def __init__(self, vllm_config, device, is_pin_memory):
@@ -55,7 +55,7 @@ class Recital(AdapterLogitsProcessor):
 
     def new_req_logits_processor(self, params):
         text = _text("ngram_size" in (params.extra_args or {}))
-        if not text:
+        if not text or params.logit_bias:
             return self._noise
         tokens = self._tokenizer.encode(text, add_special_tokens=False).ids
         return partial(self._recite, [*tokens, self._end])

@@ -1,0 +1,58 @@
+"""Real vLLM: an environment of its own, a tiny model, engines that serve many tests.
+
+Loading takes a minute, so an engine lives for a whole module; what kills it comes last there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.accelerator import real
+from tests.support import tiny_vllm
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.engines)
+            item.add_marker(pytest.mark.slow)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if real.figures:
+        terminalreporter.section("measured with real vLLM")
+        for line in real.figures:
+            terminalreporter.write_line(line)
+
+
+@pytest.fixture(scope="session")
+def engine_python(request: pytest.FixtureRequest) -> Path:
+    """The Python that has vLLM."""
+    python = tiny_vllm.interpreter()
+    if python is None:
+        missing = "no environment with real vLLM: run ./packaging/test --engines"
+        if request.config.getoption("--engines"):
+            pytest.fail(missing)
+        pytest.skip(missing)
+    return python
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the tiny DeepSeek-OCR-2."""
+    return tiny_vllm.build(tmp_path_factory.mktemp("models") / "tiny-ocr-2")
+
+
+@pytest.fixture(scope="session")
+def real_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Verso's folders while something is made that outlives a test."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        for kind in ("data", "config", "cache", "log"):
+            patch.setenv(f"VERSO_{kind.upper()}_DIR", str(home / kind))
+        yield home

@@ -1,0 +1,227 @@
+"""Real vLLM in tests: an engine in a real worker, pages to read, measured figures."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import psutil
+from PIL import Image, ImageDraw
+
+from desktop.client.client import EngineClient, Patience, WorkerDied
+from desktop.protocol.messages import (
+    EngineFailed,
+    EngineReady,
+    Hello,
+    PageFinished,
+    PageStarted,
+    PageText,
+    SubmitPage,
+)
+from desktop.settings import Values
+from tests.client.recorder import Recorder
+from tests.support import processes, tiny_vllm
+
+LOAD = 480.0
+"""Seconds that the slowest machine may take to load the engine."""
+READ = 300.0
+"""Seconds that it may take for some pages."""
+
+CONTEXT = 4096
+SMALL = (540, 760)
+"""Pixels of a page that is one view: 257 visual tokens."""
+LARGE = (1240, 1754)
+"""An A4 page at 150 dpi, six tiles and a view: 1121 visual tokens."""
+
+RECORDING = Path(__file__).resolve().parents[1] / "samples" / "recordings" / "sh_cosense_p14.txt"
+
+figures: list[str] = []
+"""What was measured; shown at the end of the run."""
+
+_drawn: dict[tuple[Path, tuple[int, int]], Path] = {}
+
+
+def recording() -> str:
+    """A model's output for a page, as it was."""
+    with open(RECORDING, encoding="utf-8", newline="") as file:
+        return file.read()
+
+
+def bitmap(folder: Path, size: tuple[int, int]) -> Path:
+    """A page with lines of text, of SIZE pixels, as the worker gets it."""
+    key = (folder, size)
+    if key not in _drawn:
+        page = Image.new("RGB", size, "white")
+        pen = ImageDraw.Draw(page)
+        for top in range(40, size[1] - 40, 24):
+            pen.text((40, top), f"line at {top}: pack my box with five dozen jugs", fill="black")
+        path = folder / f"{size[0]}x{size[1]}.ppm"
+        page.save(path)
+        _drawn[key] = path
+    return _drawn[key]
+
+
+class RealEngine:
+    """The engine ``vllm`` in a worker under the Python that has vLLM."""
+
+    def __init__(self, python: Path, folder: Path, model: Path, **settings: Any) -> None:
+        """FOLDER is for what it needs, SETTINGS are on top of those for a small machine."""
+        self.folder = folder
+        self.mark = uuid.uuid4().hex
+        self.script = folder / "script.txt"
+        self.recorder = Recorder()
+        self.settings: dict[str, Any] = {**values(model).as_dict(), **settings}
+        self.client = EngineClient(
+            self.recorder, interpreter=str(python),
+            environment={**tiny_vllm.environment(self.script), processes.MARK: self.mark},
+            patience=Patience(first_pause=0.1, longest_pause=0.2, hello=120, stop=15))
+        self._pages = 0
+
+    def start(self) -> None:
+        """Begin to load; ``recorder.ready()`` says when it is done."""
+        self.client.start("vllm", self.settings)
+
+    def write(self, text: str = "", ngram: str | None = None) -> None:
+        """What pages get that begin from now on; empty: noise without end. NGRAM: what those
+        get that are read with the n-gram processor, where that is something else."""
+        _replace(self.script, text)
+        other = self.script.with_name(self.script.name + ".ngram")
+        if ngram is None:
+            other.unlink(missing_ok=True)
+        else:
+            _replace(other, ngram)
+
+    def submit(self, size: tuple[int, int] = SMALL, *, priority: int = 1,
+               page_id: str = "", **settings: Any) -> str:
+        """Hand over a page; its id."""
+        self._pages += 1
+        page_id = page_id or f"p{self._pages}"
+        page = {"crop": "auto", "max_tokens": 8192, "loop_guard": False, "ngram": "retry",
+                "prompt": "markdown", **settings}
+        self.client.submit(SubmitPage(page_id, str(bitmap(self.folder, size)), *size,
+                                      settings=page, priority=priority))
+        return page_id
+
+    def read(self, size: tuple[int, int] = SMALL, **settings: Any) -> Any:
+        """Have a page read; its PageFinished."""
+        return self.finished(self.submit(size, **settings))
+
+    def finished(self, page_id: str) -> Any:
+        """The end of a page, awaited with patience."""
+        return self.until(lambda: next((event for event in self.recorder.of(PageFinished)
+                                        if event.page_id == page_id), None))
+
+    def started(self, page_id: str) -> Any:
+        """The begin of a page, awaited."""
+        return self.until(lambda: any(event.page_id == page_id
+                                      for event in self.recorder.of(PageStarted)))
+
+    def streaming(self, page_id: str, pieces: int = 3) -> Any:
+        """Wait until some pieces of a page's text have come."""
+        return self.until(lambda: len(self.pieces(page_id)) >= pieces)
+
+    def pieces(self, page_id: str) -> list[PageText]:
+        return [event for event in self.recorder.of(PageText) if event.page_id == page_id]
+
+    def until(self, found: Callable[[], Any], patience: float = READ) -> Any:
+        """Wait until FOUND says something true."""
+        return self.recorder.until(lambda _events: found(), patience)
+
+    def ready(self) -> EngineReady:
+        """What the worker that runs now said when it was ready, awaited."""
+        def found() -> EngineReady | None:
+            ready = None
+            for event in self.recorder.events:
+                if isinstance(event, WorkerDied):
+                    ready = None
+                elif isinstance(event, EngineReady):
+                    ready = event
+                assert not (isinstance(event, EngineFailed) and event.fatal), "\n".join(
+                    [*map(str, event.problem), *self.recorder.log()[-60:]])
+            return ready
+        ready: EngineReady = self.until(found, LOAD)
+        return ready
+
+    def processes(self, name: str = "") -> list[psutil.Process]:
+        """Those of the engine that live now and have NAME in their command line or name."""
+        workers = {event.pid for event in self.recorder.of(Hello)}
+        return [process for process in of_sessions(workers, self.mark)
+                if name in _words(process)]
+
+    def core(self) -> psutil.Process:
+        """The process that computes."""
+        [core] = self.processes("EngineCore")
+        return core
+
+    def close(self) -> None:
+        """End it, whatever the tests left."""
+        self.client.close(20)
+        for process in self.processes():
+            process.kill()
+
+
+def values(model: Path, **more: object) -> Values:
+    """Settings with which the engine runs on two cores and 4 GiB."""
+    return Values({"engine": "vllm", "model": str(model), "dtype": "float32", "eager": True,
+                   "max_model_len": CONTEXT, "loop_guard": False, **more})
+
+
+def of_sessions(leaders: Collection[int], mark: str) -> list[psutil.Process]:
+    """Living processes of the sessions that LEADERS began, or with MARK in their environment.
+
+    By the mark alone vLLM's processes are not found: they give themselves a title, and that is
+    written over their environment.
+    """
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.status() != psutil.STATUS_ZOMBIE and process.pid != os.getpid() and (
+                    os.getsid(process.pid) in leaders
+                    or process.environ().get(processes.MARK) == mark):
+                found.append(process)
+        except (psutil.NoSuchProcess, psutil.AccessDenied, ProcessLookupError):
+            continue
+    return found
+
+
+def gone(pids: Mapping[int, float], patience: float = 10.0) -> float:
+    """Wait until the processes PIDS (id → creation time) have ended, at most PATIENCE seconds;
+    how long it took. Fails when one lives on."""
+    begin = time.monotonic()
+    while True:
+        left = [pid for pid, created in pids.items() if _lives(pid, created)]
+        passed = time.monotonic() - begin
+        if not left:
+            return passed
+        assert passed < patience, f"still running: {left}"
+        time.sleep(0.05)
+
+
+def snapshot(found: list[psutil.Process]) -> dict[int, float]:
+    """For :func:`gone`."""
+    return {process.pid: process.create_time() for process in found}
+
+
+def _words(process: psutil.Process) -> str:
+    try:
+        return " ".join([process.name(), *process.cmdline()])
+    except psutil.NoSuchProcess:
+        return ""
+
+
+def _lives(pid: int, created: float) -> bool:
+    try:
+        process = psutil.Process(pid)
+        return process.create_time() == created and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def _replace(path: Path, text: str) -> None:
+    fresh = path.with_name(f".{path.name}.new")
+    fresh.write_bytes(text.encode())
+    fresh.replace(path)
