@@ -167,7 +167,10 @@ def _applies(rule: Rule, found: Versions, conditions: frozenset[str]) -> bool:
 
 
 def _matches(version: str, specifier: str) -> bool:
-    """Whether VERSION (a build of one's own included) is among those of SPECIFIER."""
+    """Whether VERSION (a build of one's own included) is among those of SPECIFIER; one that is
+    not installed is not."""
+    if not version:
+        return False
     # Comes with transformers and so with every vLLM.
     from packaging.specifiers import SpecifierSet
     from packaging.version import InvalidVersion, Version

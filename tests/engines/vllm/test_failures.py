@@ -1,0 +1,46 @@
+"""The root cause out of what several processes write when one of them fails."""
+
+from __future__ import annotations
+
+import pytest
+
+from desktop.engines.vllm.failures import is_memory, root_cause
+
+CORE = "(EngineCore pid=5808) ERROR 11-30 16:22:54 [core.py:1210] "
+
+
+def test_the_first_exception_that_says_something() -> None:
+    lines = [
+        "(EngineCore pid=1) INFO 11-30 16:22:54 [core.py:133] Initializing a V1 LLM engine",
+        f"{CORE}EngineCore failed to start.",
+        f"{CORE}Traceback (most recent call last):",
+        f'{CORE}  File "vllm/v1/engine/core.py", line 1, in run',
+        f"{CORE}ValueError: No available memory for the cache blocks. Try this.",
+        "(EngineCore pid=5808) Traceback (most recent call last):",
+        "RuntimeError: Engine core initialization failed. See root cause above. Failed core "
+        "proc(s): {}",
+    ]
+    assert root_cause(lines) == "ValueError: No available memory for the cache blocks. Try this."
+
+
+@pytest.mark.parametrize("line", [
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
+    "torch.cuda.OutOfMemoryError: CUDA out of memory.",
+    "(Worker_TP0 pid=7) ERROR 11-30 16:22:54 [multiproc_executor.py:1] ValueError: Free memory on "
+    "device (3.1/23.6 GiB) on startup is less than desired GPU memory utilization (0.85, 20 GiB)."])
+def test_memory_is_told_from_other_causes(line: str) -> None:
+    cause = root_cause(["x", line, "EngineDeadError: EngineCore encountered an issue."])
+    assert cause
+    assert cause in line
+    assert is_memory(cause)
+
+
+def test_a_process_that_was_killed() -> None:
+    assert root_cause(["loading", "Fatal Python error: Segmentation fault"]) == (
+        "Fatal Python error: Segmentation fault")
+
+
+def test_nothing_wrong_says_nothing() -> None:
+    assert root_cause([]) == ""
+    assert root_cause(["INFO 11-30 16:22:54 [a.py:1] Error rates are low", "all is well"]) == ""
+    assert not is_memory("KeyError: 'language_config'")

@@ -1,0 +1,39 @@
+"""What the engine's processes write is passed on and kept."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+SCRIPT = textwrap.dedent("""
+    import os, subprocess, sys, time
+    from desktop.engines.vllm.output import OutputTail
+    heard = []
+    tail = OutputTail(heard.append)
+    tail.begin()
+    print("first from here", flush=True)
+    subprocess.run([sys.executable, "-c",
+                    "import sys; print('child out'); print('child err', file=sys.stderr)"])
+    os.write(2, b"50%\\r100%\\nwithout end \\xff")
+    lines = tail.settled()
+    tail.end()
+    print("after", flush=True)
+    deadline = time.monotonic() + 20
+    while len(heard) < 6 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    print("KEPT", sorted(tail.lines()), "SETTLED", len(lines), "HEARD", len(heard), flush=True)
+""")
+
+
+def test_lines_of_this_process_and_its_children() -> None:
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, timeout=60)
+    out, err = done.stdout.decode(), done.stderr.decode(errors="replace")
+    assert done.returncode == 0, err
+    assert "first from here\n" in out
+    assert "child out\n" in out
+    assert "child err\n" in err
+    assert "without end" in err
+    assert ("KEPT ['100%', '50%', 'child err', 'child out', 'first from here', "
+            "'without end �'] SETTLED 5 HEARD 6") in out
+    assert out.index("after") > out.index("child out")

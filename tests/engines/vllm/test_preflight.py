@@ -1,0 +1,138 @@
+"""What is looked at before the model is loaded: its files, the device's memory."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from desktop.engines.vllm import preflight
+from desktop.engines.vllm.devices import Device, User, chosen
+from desktop.engines.vllm.failures import ModelMissing, NotTheModel, OutOfMemory
+from desktop.engines.vllm.preflight import Need
+from desktop.settings import Values
+from tests.support import environments
+
+GB = 10**9
+LANGUAGE = {"num_hidden_layers": 12, "num_attention_heads": 10, "num_key_value_heads": 10,
+            "hidden_size": 1280}
+"""As published with DeepSeek-OCR-2."""
+
+
+def values(**changed: Any) -> dict[str, Any]:
+    return dict(Values(changed).as_dict())
+
+
+def gpu(total: float, free: float, *users: User, number: int = 0) -> Device:
+    return Device(number, f"GPU-{number}aa", "Test 1000", round(total * GB), round(free * GB),
+                  users)
+
+
+def refused(need: Need, device: Device, **changed: Any) -> tuple[str, str]:
+    with pytest.raises(OutOfMemory) as caught:
+        preflight.memory(values(**changed), need, [device])
+    problem = caught.value.problem()
+    return problem.message, problem.hint
+
+
+MODEL = Need(round(6.8 * GB), round(0.5 * GB))
+
+
+def test_a_whole_model_passes(tmp_path: Path) -> None:
+    folder = environments.model(tmp_path / "model")
+    assert preflight.model_folder(values(model=str(folder)), {}).complete
+
+
+@pytest.mark.parametrize("name", ["", "/nowhere/at/all"])
+def test_no_folder(name: str) -> None:
+    with pytest.raises(ModelMissing) as caught:
+        preflight.model_folder(values(model=name), {})
+    assert "verso models download" in caught.value.problem().hint
+
+
+def test_missing_weights_are_named_unless_they_are_not_wanted(tmp_path: Path) -> None:
+    folder = environments.model(tmp_path / "model")
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(ModelMissing) as caught:
+        preflight.model_folder(values(model=str(folder)), {})
+    assert "model.safetensors" in caught.value.problem().message
+    preflight.model_folder(values(model=str(folder)), {"load_format": "dummy"})
+    (folder / "tokenizer.json").unlink()
+    with pytest.raises(ModelMissing):
+        preflight.model_folder(values(model=str(folder)), {"load_format": "dummy"})
+
+
+def test_another_model_is_refused(tmp_path: Path) -> None:
+    folder = environments.model(tmp_path / "model")
+    (folder / "config.json").write_text('{"architectures": ["LlamaForCausalLM"]}')
+    with pytest.raises(NotTheModel) as caught:
+        preflight.model_folder(values(model=str(folder)), {})
+    assert "LlamaForCausalLM" in caught.value.problem().message
+    preflight.model_folder(values(model=str(folder)), {"hf_overrides": {"architectures": ["x"]}})
+
+
+def test_need_of_the_published_model(tmp_path: Path) -> None:
+    folder = environments.model(tmp_path / "model")
+    (folder / "config.json").write_text(json.dumps(
+        {"architectures": ["DeepseekOCR2ForCausalLM"], "language_config": LANGUAGE}))
+    # Two vectors of 1280 numbers of two bytes in each of twelve layers.
+    assert preflight.cache_bytes(folder, 2) == 61440
+    found = preflight.weights.check(folder)
+    one = preflight.need(values(model=str(folder)), found)
+    assert one.cache == 8192 * 61440
+    assert one.weights == found.bytes
+    two = preflight.need(values(model=str(folder), tensor_parallel=2, dtype="float32"), found)
+    assert two.cache == one.cache
+    assert two.weights == one.weights
+
+
+def test_memory_that_is_enough_passes() -> None:
+    preflight.memory(values(), MODEL, [gpu(24, 23)])
+
+
+def test_other_programs_on_the_device_are_named_and_a_share_that_fits() -> None:
+    message, hint = refused(MODEL, gpu(24, 15, User(4711, "blender", 8 * GB),
+                                       User(12, "Xorg", GB // 2)))
+    assert "24.0 GB" in message
+    assert "15.0 GB" in message
+    assert "85%" in message
+    assert "at most 0.61" in hint
+    assert "blender 4711 (8.0 GB), Xorg 12 (0.5 GB)" in hint
+
+
+def test_a_full_device_says_what_the_model_needs() -> None:
+    _message, hint = refused(MODEL, gpu(24, 4))
+    assert "10.3 GB" in hint
+    assert "nvidia-smi" in hint
+
+
+@pytest.mark.parametrize(("total", "changed", "words"), [
+    (14, {"memory_utilization": 0.5}, "“Memory utilization” to 0.74"),
+    (10.7, {}, "“Context length” to"),
+    (8.5, {}, "“Quantization” to fp8"),
+    (6, {}, "at least 11 GB")])
+def test_a_small_device_gets_the_gentlest_settings_that_fit(
+        total: float, changed: dict[str, Any], words: str) -> None:
+    message, hint = refused(MODEL, gpu(total, total - 0.1), **changed)
+    assert "10.3 GB" in message
+    assert words in hint
+
+
+def test_what_is_advised_passes() -> None:
+    preflight.memory(values(memory_utilization=0.61), MODEL, [gpu(24, 15)])
+    preflight.memory(values(memory_utilization=0.74), MODEL, [gpu(14, 13.9)])
+
+
+def test_visible_devices_as_cuda_reads_them() -> None:
+    found = [gpu(1, 1, number=number) for number in range(4)]
+
+    def numbers(visible: str | None) -> list[int]:
+        return [device.number for device in chosen(found, visible)]
+
+    assert numbers(None) == [0, 1, 2, 3]
+    assert numbers("2,0") == [2, 0]
+    assert numbers("GPU-3") == [3]
+    assert numbers("1,9,2") == [1]
+    assert numbers("") == numbers("-1") == []
