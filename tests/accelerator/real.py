@@ -18,6 +18,7 @@ from desktop.protocol.messages import (
     EngineReady,
     Hello,
     PageFinished,
+    PageRestarted,
     PageStarted,
     PageText,
     SubmitPage,
@@ -65,35 +66,26 @@ def bitmap(folder: Path, size: tuple[int, int]) -> Path:
     return _drawn[key]
 
 
-class RealEngine:
-    """The engine ``vllm`` in a worker under the Python that has vLLM."""
+class Reader:
+    """An engine in a worker of its own, and what it told."""
 
-    def __init__(self, python: Path, folder: Path, model: Path, **settings: Any) -> None:
-        """FOLDER is for what it needs, SETTINGS are on top of those for a small machine."""
+    def __init__(self, engine: str, folder: Path, settings: Values, *,
+                 interpreter: Path | None = None,
+                 environment: Mapping[str, str] | None = None) -> None:
+        """FOLDER is for the pages' bitmaps."""
         self.folder = folder
         self.mark = uuid.uuid4().hex
-        self.script = folder / "script.txt"
         self.recorder = Recorder()
-        self.settings: dict[str, Any] = {**values(model).as_dict(), **settings}
+        self._start = engine, settings.as_dict()
         self.client = EngineClient(
-            self.recorder, interpreter=str(python),
-            environment={**tiny_vllm.environment(self.script), processes.MARK: self.mark},
+            self.recorder, interpreter=str(interpreter) if interpreter else None,
+            environment={**(environment or {}), processes.MARK: self.mark},
             patience=Patience(first_pause=0.1, longest_pause=0.2, hello=120, stop=15))
         self._pages = 0
 
     def start(self) -> None:
-        """Begin to load; ``recorder.ready()`` says when it is done."""
-        self.client.start("vllm", self.settings)
-
-    def write(self, text: str = "", ngram: str | None = None) -> None:
-        """What pages get that begin from now on; empty: noise without end. NGRAM: what those
-        get that are read with the n-gram processor, where that is something else."""
-        _replace(self.script, text)
-        other = self.script.with_name(self.script.name + ".ngram")
-        if ngram is None:
-            other.unlink(missing_ok=True)
-        else:
-            _replace(other, ngram)
+        """Begin to load; :meth:`ready` waits for the end of that."""
+        self.client.start(*self._start)
 
     def submit(self, size: tuple[int, int] = SMALL, *, priority: int = 1,
                page_id: str = "", **settings: Any) -> str:
@@ -115,6 +107,12 @@ class RealEngine:
         return self.until(lambda: next((event for event in self.recorder.of(PageFinished)
                                         if event.page_id == page_id), None))
 
+    def refusal(self) -> EngineFailed:
+        """Why it does not start, awaited."""
+        refused: EngineFailed = self.until(
+            lambda: next(iter(self.recorder.of(EngineFailed)), None), LOAD)
+        return refused
+
     def started(self, page_id: str) -> Any:
         """The begin of a page, awaited."""
         return self.until(lambda: any(event.page_id == page_id
@@ -123,6 +121,21 @@ class RealEngine:
     def streaming(self, page_id: str, pieces: int = 3) -> Any:
         """Wait until some pieces of a page's text have come."""
         return self.until(lambda: len(self.pieces(page_id)) >= pieces)
+
+    def text(self, page_id: str) -> str:
+        """What is known of a page's text: what came before it was begun again is not."""
+        text = ""
+        for event in self.recorder.events:
+            if isinstance(event, (PageStarted, PageRestarted)) and event.page_id == page_id:
+                text = ""
+            elif isinstance(event, PageText) and event.page_id == page_id:
+                text += event.text
+        return text
+
+    def restarts(self, page_id: str) -> list[str]:
+        """Why a page was begun again, each time."""
+        return [event.reason for event in self.recorder.of(PageRestarted)
+                if event.page_id == page_id]
 
     def pieces(self, page_id: str) -> list[PageText]:
         return [event for event in self.recorder.of(PageText) if event.page_id == page_id]
@@ -152,16 +165,44 @@ class RealEngine:
         return [process for process in of_sessions(workers, self.mark)
                 if name in _words(process)]
 
-    def core(self) -> psutil.Process:
-        """The process that computes."""
-        [core] = self.processes("EngineCore")
-        return core
-
     def close(self) -> None:
         """End it, whatever the tests left."""
         self.client.close(20)
         for process in self.processes():
             process.kill()
+
+
+class Script:
+    """What the tiny model writes from now on, in every process that was started with the file."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / "script.txt"
+
+    def write(self, text: str = "", ngram: str | None = None) -> None:
+        """TEXT for every page that begins after this; empty: noise without end. NGRAM: what
+        those get that are read with the n-gram processor, where that is something else."""
+        _replace(self.file, text)
+        other = self.file.with_name(self.file.name + ".ngram")
+        if ngram is None:
+            other.unlink(missing_ok=True)
+        else:
+            _replace(other, ngram)
+
+
+class RealEngine(Reader):
+    """The engine ``vllm`` in a worker under the Python that has vLLM."""
+
+    def __init__(self, python: Path, folder: Path, model: Path, **settings: object) -> None:
+        """SETTINGS are on top of those for a small machine."""
+        script = Script(folder)
+        super().__init__("vllm", folder, values(model, **settings), interpreter=python,
+                         environment=tiny_vllm.environment(script.file))
+        self.write = script.write
+
+    def core(self) -> psutil.Process:
+        """The process that computes."""
+        [core] = self.processes("EngineCore")
+        return core
 
 
 def values(model: Path, **more: object) -> Values:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from desktop.client.client import WorkerDied
-from desktop.protocol.messages import PageFinished, PageRestarted, PageStarted, PageText
+from desktop.protocol.messages import PageFinished, PageStarted, PageText
 from tests.accelerator import real
 from tests.accelerator.real import CONTEXT, LARGE, SMALL, RealEngine
 
@@ -133,7 +133,7 @@ def test_a_stop_string_ends_a_page(engine: RealEngine) -> None:
     engine.write("one two three STOP four")
     page = engine.submit(stop="|STOP|")
     assert engine.finished(page).finish == "complete"
-    assert engine.recorder.text(page).strip() == "one two three"
+    assert engine.text(page).strip() == "one two three"
 
 
 def test_the_no_repeat_n_gram(engine: RealEngine) -> None:
@@ -142,11 +142,11 @@ def test_the_no_repeat_n_gram(engine: RealEngine) -> None:
     engine.write(repeated)
     off = engine.submit(ngram="off")
     assert engine.finished(off).finish == "complete"
-    assert engine.recorder.text(off) == repeated
+    assert engine.text(off) == repeated
     on = engine.submit(ngram="always", ngram_preset="custom", ngram_size=4, ngram_window=90,
                        max_tokens=200)
     engine.finished(on)
-    text = engine.recorder.text(on)
+    text = engine.text(on)
     assert text.startswith("na na")
     assert "na " * 12 not in text
 
@@ -157,12 +157,8 @@ def test_a_page_that_loops_is_read_again_with_the_n_gram(engine: RealEngine) -> 
     page = engine.submit(ngram="retry", loop_guard=True)
     end = engine.finished(page)
     assert end.finish == "complete", end
-    [again] = [event for event in engine.recorder.of(PageRestarted) if event.page_id == page]
-    assert again.reason == "loop"
-    events = engine.recorder.events
-    text = "".join(event.text for event in events[events.index(again):]
-                   if isinstance(event, PageText) and event.page_id == page)
-    assert text == real.recording()
+    assert engine.restarts(page) == ["loop"]
+    assert engine.text(page) == real.recording()
 
 
 def test_one_page_is_cancelled_and_the_other_goes_on(engine: RealEngine) -> None:
@@ -215,7 +211,7 @@ def test_the_computing_process_is_killed_while_it_streams(engine: RealEngine) ->
         engine.submit(page_id=page)
     for page in pages:
         assert engine.finished(page).finish == "complete"
-        assert engine.recorder.text(page) == real.recording()
+        assert engine.text(page) == real.recording()
 
 
 def test_the_worker_is_killed_and_nothing_of_it_is_left(engine: RealEngine) -> None:

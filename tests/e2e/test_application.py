@@ -11,53 +11,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
 
 from desktop.jobs.journal import Journal
+from tests.e2e.application import Application, finished
 from tests.support.data import ROOT
-
-LONG = 90.0
-"""Seconds the slowest machine may take for a page."""
-
-
-class Application:
-    """The application as a process, with the driver inside it."""
-
-    def __init__(self, *files: Path) -> None:
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.e2e.driver", *map(str, files)], cwd=ROOT,
-            env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, text=True, start_new_session=True)
-
-    def ask(self, *words: str) -> Any:
-        """Do something in the window; the answer."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(json.dumps(words) + "\n")
-        self.process.stdin.flush()
-        line = self.process.stdout.readline()
-        assert line, f"the application ended with {self.process.wait()}"
-        return json.loads(line)
-
-    def wait(self, what: Callable[[Any], bool]) -> Any:
-        """Wait until the window's state is such; the state."""
-        deadline = time.monotonic() + LONG
-        state: Any = None
-        while time.monotonic() < deadline:
-            state = self.ask("state")
-            if isinstance(state, dict) and what(state):
-                return state
-            time.sleep(0.1)
-        raise AssertionError(f"never came: {state}")
-
-    def end(self) -> int:
-        """Close the window; the exit status."""
-        self.ask("close")
-        return self.process.wait(30)
 
 
 @pytest.fixture
@@ -86,11 +46,6 @@ def scripted(verso_home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
             json.dumps({"version": 1, "settings": {"engine": "scripted"}}))
         monkeypatch.setenv("VERSO_SCRIPT", json.dumps(script))
     return use
-
-
-def finished(state: Any) -> bool:
-    pages = [page for document in state["documents"] for page in document["pages"]]
-    return bool(pages) and not {"waiting", "rendering", "ready", "streaming"} & set(pages)
 
 
 def worker_of(process: subprocess.Popen[str]) -> psutil.Process:
