@@ -11,6 +11,7 @@ from desktop.cli.conversion import Conversion
 from desktop.cli.flags import add_settings, engine_arguments, values_of
 from desktop.cli.reporting import one_line, print_json, reporter
 from desktop.cli.status import Exit
+from desktop.client.interpreter import missing_here
 from desktop.engines.registry import entry
 from desktop.errors import VersoError
 from desktop.export import EXPORTERS, exporters
@@ -18,16 +19,8 @@ from desktop.i18n import N_, _
 from desktop.intake import ranges
 from desktop.jobs.errors import JournalUnusable
 from desktop.jobs.session import Session
-from desktop.settings import Values
+from desktop.settings import Values, setting
 from desktop.settings.store import Store
-
-
-class EngineMissing(VersoError):
-    """The chosen engine's own modules are not installed."""
-
-    code = "engine.missing"
-    message = N_("The engine “{engine}” is not installed (missing: {modules}).")
-    hint = N_("`verso engines` lists those that can start here.")
 
 
 class WrongCall(VersoError):
@@ -76,11 +69,12 @@ def run(args: argparse.Namespace) -> int:
     except VersoError as error:
         _complain(error.problem().line())
         return Exit.USAGE
-    missing = entry(values["engine"]).missing()
-    if missing:
-        _complain(EngineMissing(engine=values["engine"],
-                                modules=", ".join(missing)).problem().line())
-        return Exit.NO_ENGINE
+    # An engine that another Python may run is judged there, when it is started.
+    if not setting("engine_interpreter").applies_to(values["engine"]):
+        missing = missing_here(entry(values["engine"]), choosable=False)
+        if missing is not None:
+            _complain(missing.problem().line())
+            return Exit.NO_ENGINE
     journal = output / ".verso" / "journal.db"
     begun_before = journal.exists()
     try:

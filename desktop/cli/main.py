@@ -35,7 +35,8 @@ class Command(Protocol):
 
 COMMANDS: dict[str, str] = {
     "convert": N_("convert files and folders without a window"),
-    "engines": N_("list the engines"),
+    "engines": N_("list the engines, and say whether they can start here"),
+    "doctor": N_("examine the machine and every engine: what is missing, what to do"),
     "servers": N_("try the vLLM servers with a page; keep their keys"),
     "models": N_("get the model, and see where it is"),
     "settings": N_("list the settings, their values and their flags"),

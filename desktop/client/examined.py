@@ -79,12 +79,26 @@ for package, module in (("msgspec", "msgspec"), ("pillow", "PIL.Image")):
         except BaseException as error:
             broken[package] = "%s: %s" % (type(error).__name__, error)
 say(broken=broken)
+WORKER = False
 if "msgspec" in found and "msgspec" not in broken:
     try:
         importlib.import_module("desktop.worker.main")
-        say(worker="")
+        WORKER = True
     except BaseException as error:
         say(worker="%s: %s" % (type(error).__name__, error))
+
+if "vllm" in found and WORKER:
+    # What Verso knows about these versions; nothing of vLLM is imported for it.
+    try:
+        from desktop.errors import VersoError
+        from desktop.engines.vllm import versions
+        try:
+            decision = versions.decide(versions.installed(), frozenset(["ngram"]))
+            say(notes=list(decision.notes), repairs=list(decision.repairs))
+        except VersoError as error:
+            say(refused=list(error.problem()))
+    except BaseException as error:  # such as a vLLM without what it needs itself
+        say(undecided="%s: %s" % (type(error).__name__, error))
 
 if THOROUGH and "torch" in found:
     say(step="torch")
@@ -104,7 +118,8 @@ if THOROUGH and "vllm" in found:
     try:
         import vllm
         from vllm.platforms import current_platform
-        say(vllm="", platform=str(getattr(current_platform, "device_type", "") or ""))
+        say(vllm="", platform="" if current_platform.is_unspecified()
+            else str(current_platform.device_type))
     except BaseException as error:
         say(vllm="%s: %s" % (type(error).__name__, error))
 say(step="", done=True)

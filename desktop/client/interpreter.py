@@ -98,6 +98,14 @@ class EngineNotInstalled(VersoError):
               "install it: {command}")
 
 
+class PackagesMissing(VersoError):
+    """An engine that runs under our own Python only, without its packages."""
+
+    code = "engine.missing"
+    message = N_("The engine “{engine}” is not installed (missing: {packages}).")
+    hint = N_("Install Verso with all it needs: {command}")
+
+
 @dataclass(frozen=True)
 class Report:
     """What an interpreter is and has. Nothing in it is a secret."""
@@ -119,6 +127,10 @@ class Report:
     """What vLLM computes on, as it says itself."""
     cuda: str = ""
     """CUDA version that torch was built for."""
+    notes: tuple[str, ...] = ()
+    """What Verso does differently with these versions, in sentences."""
+    repairs: tuple[str, ...] = ()
+    """What its plugin repairs in them, by name."""
     seconds: float = 0.0
     problems: tuple[Problem, ...] = ()
     """What is wrong with it, the most telling first."""
@@ -130,7 +142,9 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        return {**asdict(self), "usable": self.usable, "devices": list(self.devices),
+        plain = {name: list(value) if isinstance(value, tuple) else value
+                 for name, value in asdict(self).items()}
+        return {**plain, "usable": self.usable,
                 "problems": [problem._asdict() for problem in self.problems]}
 
 
@@ -183,7 +197,9 @@ def examine(asked: str, needs: Sequence[str] = (), *, thorough: bool = False,
         path, str(facts.get("python", "")), str(facts.get("prefix", "")),
         dict(facts.get("versions") or {}), dict(facts.get("distributions") or {}), thorough,
         str(facts.get("device_kind", "")), tuple(map(str, facts.get("devices") or ())),
-        str(facts.get("platform", "")), str(facts.get("cuda", "")), round(answer.seconds, 2))
+        str(facts.get("platform", "")), str(facts.get("cuda", "")),
+        tuple(map(str, facts.get("notes") or ())), tuple(map(str, facts.get("repairs") or ())),
+        round(answer.seconds, 2))
     problems = tuple(error.problem() for error in _wrong(report, facts, answer, needs, limit))
     return Report(**{**_shallow(report), "problems": problems})
 
@@ -196,13 +212,18 @@ def check(asked: str, needs: Sequence[str], *, cancel: threading.Event | None = 
     return report.path
 
 
-def missing_here(entry: EngineEntry) -> EngineNotInstalled | None:
-    """What ENTRY lacks in the Python that runs Verso, where another could run it."""
+def missing_here(entry: EngineEntry, *, choosable: bool = True) -> VersoError | None:
+    """What ENTRY lacks in the Python that runs Verso; None: nothing. CHOOSABLE: another Python
+    could run it."""
     missing = entry.missing()
     if not missing:
         return None
-    return EngineNotInstalled(engine=_(entry.title), packages=", ".join(missing),
-                              command=pip(sys.executable, missing))
+    if choosable:
+        return EngineNotInstalled(engine=_(entry.title), packages=", ".join(missing),
+                                  command=pip(sys.executable, missing))
+    return PackagesMissing(engine=_(entry.title), packages=", ".join(missing),
+                           command=f"{shlex.quote(sys.executable)} -m pip install --upgrade "
+                                   "verso-ocr")
 
 
 def pip(path: str, modules: Sequence[str], *, has_pip: bool = True) -> str:
@@ -316,6 +337,8 @@ def _wrong(report: Report, facts: dict[str, Any], answer: Answer, needs: Sequenc
         errors.append(_broken(path, package, reason, has_pip, detail))
     if not lacking and not errors and facts.get("worker"):
         errors.append(_broken(path, "msgspec", str(facts["worker"]), has_pip, detail))
+    if facts.get("refused"):
+        errors.append(_Wrong(Problem(*map(str, facts["refused"]))))
     for package in ("torch", "vllm"):
         if facts.get(package) and package in report.versions:
             errors.append(_broken(path, package, str(facts[package]), has_pip, detail))

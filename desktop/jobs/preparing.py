@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from desktop.client import interpreter
-from desktop.engines.model import weights
 from desktop.engines.registry import entry
 from desktop.models import places
-from desktop.models.errors import ModelIncomplete
 from desktop.settings import Values, setting
 from desktop.settings.catalog import BY_KEY
 
@@ -36,7 +34,7 @@ def prepare(values: Values, arguments: Mapping[str, str], fallback: str | None =
     ``--engine-arg``, FALLBACK the Python where the setting names none.
 
     Blocks for seconds; CANCEL ends it early. Raises VersoError with a way out: an interpreter
-    that cannot be used, a model that is missing or incomplete.
+    that cannot be used, no model.
     """
     engine = entry(values["engine"])
     settings: dict[str, Any] = values.as_dict()
@@ -52,13 +50,6 @@ def prepare(values: Values, arguments: Mapping[str, str], fallback: str | None =
         elif (missing := interpreter.missing_here(engine)) is not None:
             raise missing
     if setting("model").applies_to(engine.name):
-        settings["model"] = str(_model(values))
+        # Whether it is complete, and of the right kind, the engine says.
+        settings["model"] = str(places.locate(values))
     return Prepared(program, settings)
-
-
-def _model(values: Values) -> object:
-    folder = places.locate(values)
-    found = weights.check(folder)
-    if not found.complete:
-        raise ModelIncomplete(folder=folder, what=found.words())
-    return folder

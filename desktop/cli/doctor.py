@@ -1,0 +1,56 @@
+"""``verso doctor``: what the machine and the engines are like, what is missing, what to do."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from desktop.cli.reporting import print_json
+from desktop.cli.status import Exit
+from desktop.doctor import diagnosis, text
+from desktop.engines.registry import UnknownEngine, entry
+from desktop.i18n import _
+from desktop.settings.store import Store
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare its arguments."""
+    parser.add_argument("--engine", metavar="NAME", help=_(
+        "judge as if this engine were the chosen one"))
+    parser.add_argument("--engine-interpreter", metavar="PATH", help=_(
+        "judge as if this Python ran the engine"))
+    parser.add_argument("--model", metavar="PATH", help=_("judge this folder of the model"))
+    parser.add_argument("--servers", metavar="ADDRESS", help=_("judge these servers"))
+    parser.add_argument("--json", action="store_true", help=_("one JSON document on stdout"))
+    parser.epilog = _("Exit status: 0 the chosen engine can start, 3 it cannot.")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Examine everything."""
+    loaded = Store().load()
+    given = {key: value for key in ("engine", "engine_interpreter", "model", "servers")
+             if (value := getattr(args, key)) is not None}
+    values = loaded.values.with_(**given)
+    try:
+        entry(values["engine"])
+    except UnknownEngine as error:
+        print(f"verso: {error.problem().line()}", file=sys.stderr)
+        return Exit.USAGE
+    on_terminal = sys.stderr.isatty()
+
+    def tell(what: str) -> None:
+        if on_terminal:
+            print("\r\x1b[K" + _("Looking at {what} …").format(what=what), end="",
+                  file=sys.stderr, flush=True)
+
+    try:
+        found = diagnosis.examine(values, loaded.problems, tell)
+    finally:
+        if on_terminal:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    if args.json:
+        print_json(found.as_dict())
+    else:
+        for line in text.lines(found):
+            print(line)
+    return Exit.OK if found.can_start else Exit.NO_ENGINE

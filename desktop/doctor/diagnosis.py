@@ -1,0 +1,119 @@
+"""The whole examination, as an object and as plain values for JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from desktop import __version__
+from desktop.doctor import engines, machine
+from desktop.doctor.engines import Examination
+from desktop.doctor.gpus import Gpus
+from desktop.engines.remote.probe import Report as ServerReport
+from desktop.errors import Problem
+from desktop.i18n import _
+from desktop.settings import Values
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What was found. SETTINGS: what is wrong with the settings file."""
+
+    machine: machine.Machine
+    engines: tuple[Examination, ...]
+    chosen: str
+    """The engine of the settings."""
+    settings: tuple[Problem, ...] = ()
+
+    @property
+    def can_start(self) -> bool:
+        """Whether nothing keeps the chosen engine from starting."""
+        return any(found.can_start for found in self.engines if found.entry.name == self.chosen)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As ``resources/schema/doctor.schema.json`` describes it."""
+        return {
+            "version": 1, "verso": __version__, "can_start": self.can_start,
+            "machine": _machine(self.machine),
+            "engines": [_engine(found, self.chosen) for found in self.engines],
+            "settings": [problem_of(problem) for problem in self.settings],
+        }
+
+
+def examine(values: Values, settings: tuple[Problem, ...] = (),
+            tell: Callable[[str], None] = lambda _line: None) -> Diagnosis:
+    """Look at everything; TELL hears what is being looked at.
+
+    Takes seconds, up to some minutes where libraries load from a slow disk or servers do not
+    answer: every step has a limit of its own. Raises nothing.
+    """
+    tell(_("the machine"))
+    found = machine.look()
+    examined = []
+    for entry in engines.shown(values):
+        tell(_("the engine “{engine}”").format(engine=_(entry.title)))
+        examined.append(engines.examine(entry, values, found.gpus))
+    return Diagnosis(found, tuple(examined), str(values["engine"]), settings)
+
+
+def problem_of(problem: Problem) -> dict[str, str]:
+    """PROBLEM for JSON, without the technical detail, which may be long."""
+    return {"code": problem.code, "message": problem.message, "hint": problem.hint}
+
+
+def _machine(found: machine.Machine) -> dict[str, Any]:
+    return {
+        "system": found.system, "python": found.python, "interpreter": found.interpreter,
+        "cores": found.cores,
+        "memory": {"total": found.memory_total, "free": found.memory_free,
+                   "limit": found.memory_limit},
+        "disks": [asdict(disk) for disk in found.disks],
+        "gpus": _gpus(found.gpus),
+        "gpu_problem": problem_of(found.gpus.problem) if found.gpus.problem else None,
+    }
+
+
+def _gpus(found: Gpus) -> list[dict[str, Any]]:
+    return [{
+        "number": gpu.device.number, "uuid": gpu.device.uuid, "name": gpu.device.name,
+        "memory": {"total": gpu.device.total, "free": gpu.device.free},
+        "busy": gpu.busy, "driver": gpu.driver,
+        "processes": [{"pid": user.pid, "name": user.name, "memory": user.bytes}
+                      for user in gpu.device.users],
+    } for gpu in found.found]
+
+
+def _engine(found: Examination, chosen: str) -> dict[str, Any]:
+    report, model = found.interpreter, found.model
+    return {
+        "name": found.entry.name, "title": _(found.entry.title),
+        "chosen": found.entry.name == chosen, "can_start": found.can_start,
+        "problems": [problem_of(problem) for problem in found.problems],
+        "notes": list(found.notes),
+        "interpreter": None if report is None else {
+            "path": report.path, "python": report.python, "usable": report.usable,
+            "versions": dict(report.versions), "distributions": dict(report.distributions),
+            "device": report.platform or report.device_kind, "devices": list(report.devices),
+            "cuda": report.cuda, "repairs": list(report.repairs), "seconds": report.seconds},
+        "model": None if model is None else {
+            "folder": model.folder, "origin": model.origin, "complete": model.found.complete,
+            "bytes": model.found.bytes, "architecture": model.found.architecture,
+            "missing": list(model.found.missing),
+            "damaged": [{"file": name, "reason": reason}
+                        for name, reason in model.found.damaged]},
+        "servers": [_server(server) for server in found.servers],
+    }
+
+
+def _server(report: ServerReport) -> dict[str, Any]:
+    problem = report.problem
+    return {
+        "address": report.address, "good": report.good,
+        "problem": problem_of(problem) if problem else None,
+        "model": report.model, "version": report.version, "context": report.context,
+        "page_tokens": report.page_tokens, "streams": report.streams, "tags": report.tags,
+        "ngram": report.guard,
+        "findings": [{"level": found.level.value, **problem_of(found.problem)}
+                     for found in report.findings],
+    }

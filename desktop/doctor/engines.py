@@ -1,0 +1,196 @@
+"""Every engine: can it start here, what has it got, and what is missing?"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from desktop.client import interpreter
+from desktop.client.probing import ask
+from desktop.doctor.gpus import Gpus
+from desktop.engines.model import weights
+from desktop.engines.registry import ENGINES, EngineEntry
+from desktop.engines.remote import addresses
+from desktop.engines.remote.probe import Report as ServerReport
+from desktop.engines.remote.probe import probe_all
+from desktop.engines.vllm import devices, preflight
+from desktop.engines.vllm.failures import NoDevice, NoSuchDevice, NotTheModel
+from desktop.errors import Problem, VersoError
+from desktop.i18n import N_, _
+from desktop.models import places
+from desktop.models.errors import ModelIncomplete, ModelMissing
+from desktop.settings import Values, setting
+
+IMPORT_SECONDS = 120.0
+
+
+class EngineBroken(VersoError):
+    """An engine's packages are there and cannot be imported."""
+
+    code = "doctor.broken"
+    message = N_("A package of the engine “{engine}” cannot be used: {reason}")
+    hint = N_("Install it anew: {command}")
+
+
+@dataclass(frozen=True)
+class Model:
+    """The model's folder, as an engine would find it."""
+
+    folder: str
+    origin: str
+    """A key of ``desktop.models.places.ORIGINS``."""
+    found: weights.Weights
+
+
+@dataclass(frozen=True)
+class Examination:
+    """What was found out about one engine. PROBLEMS keep it from starting; the first is the one
+    to see to first. NOTES are worth knowing."""
+
+    entry: EngineEntry
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
+    interpreter: interpreter.Report | None = None
+    model: Model | None = None
+    servers: tuple[ServerReport, ...] = field(default=())
+
+    @property
+    def can_start(self) -> bool:
+        """Whether nothing was found that keeps it from starting."""
+        return not self.problems
+
+
+def shown(values: Values) -> list[EngineEntry]:
+    """The engines a person may choose, and the chosen one."""
+    return [entry for entry in ENGINES if not entry.hidden or entry.name == values["engine"]]
+
+
+def examine(entry: EngineEntry, values: Values, gpus: Gpus | None = None, *,
+            thorough: bool = True) -> Examination:
+    """Look at the engine ENTRY as VALUES would have it started.
+
+    THOROUGH imports what the engine imports, asks its servers and compares the free memory of
+    GPUS with what is needed; without it a second or two. Raises nothing; every step is bounded.
+    """
+    if setting("engine_interpreter").applies_to(entry.name):
+        return _local(entry, values, gpus or Gpus(), thorough)
+    missing = _missing(entry, thorough)
+    if missing is not None:
+        return Examination(entry, (missing,))
+    if setting("servers").applies_to(entry.name):
+        return _remote(entry, values, thorough)
+    return Examination(entry)
+
+
+def _missing(entry: EngineEntry, thorough: bool) -> Problem | None:
+    """What an engine that runs under our own Python lacks."""
+    lacking = interpreter.missing_here(entry, choosable=False)
+    if lacking is not None:
+        return lacking.problem()
+    if not thorough or not entry.needs:
+        return None
+    code = "import importlib\n" + "".join(
+        f"importlib.import_module({name!r})\n" for name in entry.needs)
+    command = interpreter.pip(sys.executable, ("verso-ocr",)).replace(
+        " install ", " install --force-reinstall ")
+    try:
+        answer = ask([sys.executable, "-c", code], seconds=IMPORT_SECONDS)
+    except OSError as error:
+        return EngineBroken(engine=_(entry.title), reason=error.strerror,
+                            command=command).problem()
+    if answer.status == 0:
+        return None
+    lines = answer.err.strip().splitlines()
+    reason = (_("importing it took more than {seconds} s").format(seconds=f"{IMPORT_SECONDS:g}")
+              if answer.status is None else
+              lines[-1][:300] if lines else f"status {answer.status}")
+    return EngineBroken(engine=_(entry.title), reason=reason, command=command,
+                        detail=answer.err[-4000:]).problem()
+
+
+# --- on this machine
+
+
+def _local(entry: EngineEntry, values: Values, gpus: Gpus, thorough: bool) -> Examination:
+    asked = str(values["engine_interpreter"])
+    here = None if asked else interpreter.missing_here(entry)
+    if here is not None:
+        report = None
+        problems = [here.problem()]
+    else:
+        report = interpreter.examine(asked, entry.needs, thorough=thorough)
+        problems = list(report.problems)
+    model, trouble = _model(values)
+    problems += trouble
+    if report is not None and report.usable and thorough:
+        problems += _device(values, report, gpus, model)
+    notes = [*(report.notes if report else ())]
+    if report is not None and report.repairs:
+        notes.append(_("Verso's vLLM plugin repairs: {names}.").format(
+            names=", ".join(report.repairs)))
+    return Examination(entry, tuple(problems), tuple(notes), report, model)
+
+
+def _model(values: Values) -> tuple[Model | None, list[Problem]]:
+    place = places.find(values)
+    if place is None:
+        return None, [ModelMissing(model=places.MODEL).problem()]
+    found = weights.check(place.folder)
+    model = Model(str(place.folder), place.origin, found)
+    if not found.complete:
+        what = found.words() if place.folder.is_dir() else _("there is no such folder")
+        return model, [ModelIncomplete(folder=place.folder, what=what).problem()]
+    if found.architecture != preflight.ARCHITECTURE:
+        return model, [NotTheModel(folder=place.folder,
+                                   architecture=found.architecture or "?").problem()]
+    return model, []
+
+
+def _device(values: Values, report: interpreter.Report, gpus: Gpus,
+            model: Model | None) -> list[Problem]:
+    """Whether the device is there and holds what would be asked of it: the engine's own words."""
+    if not report.platform:
+        if gpus.problem is not None:
+            return [gpus.problem]
+        return [NoDevice(distribution=report.distributions.get("vllm", "vllm"),
+                         version=report.versions.get("vllm", "?")).problem()]
+    if report.platform != "cuda" or not gpus.found:
+        return []
+    found = [gpu.device for gpu in gpus.found]
+    chosen = str(values["devices"]).replace(" ", "") or os.environ.get(devices.VISIBLE)
+    usable = devices.chosen(found, chosen or None)
+    if not usable:
+        return [NoSuchDevice(number=chosen, count=len(found)).problem()]
+    if model is None or not model.found.complete:
+        return []
+    plain = {**values.as_dict(), "model": model.folder}
+    needed = int(values["tensor_parallel"]) * int(values["pipeline_parallel"])
+    try:
+        preflight.memory(plain, preflight.need(plain, model.found), usable[:needed])
+    except VersoError as error:
+        return [error.problem()]
+    return []
+
+
+# --- elsewhere
+
+
+def _remote(entry: EngineEntry, values: Values, thorough: bool) -> Examination:
+    servers = str(values["servers"])
+    try:
+        addresses.parse(servers)
+        reports: Sequence[ServerReport] = ()
+        if thorough:
+            reports = asyncio.run(probe_all(servers, str(values["remote_model"])))
+    except VersoError as error:
+        return Examination(entry, (error.problem(),))
+    # One that works is enough; what is wrong with the others is told all the same.
+    broken = [report.problem for report in reports if report.problem is not None]
+    problems = tuple(broken) if reports and len(broken) == len(reports) else ()
+    notes = [] if problems else [problem.line() for problem in broken]
+    notes += [f"{report.name}: {found.problem.line()}"
+              for report in reports for found in report.findings]
+    return Examination(entry, problems, tuple(notes), servers=tuple(reports))
