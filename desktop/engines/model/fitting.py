@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from PIL import Image
 
+from desktop.engines import slices
 from desktop.engines.visual_tokens import TILE, visual_tokens
 from desktop.errors import VersoError
 from desktop.i18n import N_
@@ -47,6 +48,14 @@ def sent(width: int, height: int, settings: Mapping[str, Any]) -> Sent:
         scale = TILE / max(width, height)
         width, height = (max(1, min(TILE, round(side * scale))) for side in (width, height))
     return Sent(width, height, visual_tokens(width, height).tokens)
+
+
+def parts(page: SubmitPage) -> tuple[tuple[int, int, int, int], ...]:
+    """The slices as which PAGE is to be read (``Engine.parts``): none unless the model would see
+    it squashed."""
+    if not page.settings.get("slice_pages", True):
+        return ()
+    return slices.needed(page.width, page.height, str(page.settings.get("crop", "auto")))
 
 
 def load(page: SubmitPage) -> Image.Image:

@@ -120,6 +120,10 @@ class VllmEngine(Engine):
         limit = sampling.limit(page.settings, self._context, prompt)
         return prompt + self._expectation.of(visual, limit.tokens)
 
+    def parts(self, page: SubmitPage) -> tuple[tuple[int, int, int, int], ...]:
+        """Slices of a very long page."""
+        return fitting.parts(page)
+
     def second_try(self, page: SubmitPage) -> SubmitPage | None:
         """With the no-repeat n-gram on, or a wider window of it."""
         if self._loaded is None or not arguments.uses_ngram(self._loaded.values):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import operator
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -79,7 +80,7 @@ RULES: tuple[Rule, ...] = (
     # https://github.com/huggingface/transformers/pull/45739 (5.8.0), …/issues/45488: the class
     # named in tokenizer_config.json replaces the byte-level pre-tokenizer; spaces are lost.
     Rule(
-        "tokenizer class", transformers=">=5.0.dev0,<5.8.0", refuse=True,
+        "tokenizer class", transformers=">=5.0.dev0,<5.8.dev0", refuse=True,
         reason=N_("these versions of transformers load a wrong tokenizer for the model, which "
                   "loses the spaces between words"),
         way_out=N_("Install transformers 4.57 or 5.8 or later beside this vLLM (as its own "
@@ -168,17 +169,40 @@ def _applies(rule: Rule, found: Versions, conditions: frozenset[str]) -> bool:
 
 def _matches(version: str, specifier: str) -> bool:
     """Whether VERSION (a build of one's own included) is among those of SPECIFIER; one that is
-    not installed is not."""
+    not installed is not, one that is no number ("dev", a git hash) is newer than all."""
     if not version:
         return False
-    # Comes with transformers and so with every vLLM.
-    from packaging.specifiers import SpecifierSet
-    from packaging.version import InvalidVersion, Version
+    key = _key(version) or ((1 << 30,), 0)
+    for part in specifier.split(","):
+        found = _CONDITION.fullmatch(part.strip())
+        assert found is not None, specifier
+        bound = _key(found[2])
+        assert bound is not None, specifier
+        if not _COMPARED[found[1]](key, bound):
+            return False
+    return True
 
-    try:
-        return SpecifierSet(specifier).contains(Version(version).public, prereleases=True)
-    except InvalidVersion:  # "dev", a git hash: taken to be newer than any rule.
-        return specifier.startswith(">") and "<" not in specifier
+
+# Not the library packaging: the application's own Python, which asks too, may not have it.
+_CONDITION = re.compile(r"(>=|<=|==|<|>)\s*(\S+)")
+_COMPARED = {">=": operator.ge, "<=": operator.le, "==": operator.eq, "<": operator.lt,
+             ">": operator.gt}
+_VERSION = re.compile(r"v?(\d+(?:\.\d+)*)(.*)", re.IGNORECASE)
+_STAGES = ("dev", "a", "b", "rc", "", "post")
+
+
+def _key(version: str) -> tuple[tuple[int, ...], int] | None:
+    """VERSION as something that can be compared: its numbers without zeros at the end, and its
+    stage. What stands behind a plus sign is somebody's build."""
+    found = _VERSION.match(version.partition("+")[0])
+    if found is None:
+        return None
+    numbers = [int(number) for number in found[1].split(".")]
+    while numbers and not numbers[-1]:
+        numbers.pop()
+    stage = next((number for number, name in enumerate(_STAGES)
+                  if name and re.match(rf"[._-]?{name}", found[2])), _STAGES.index(""))
+    return tuple(numbers), stage
 
 
 def _distribution(folder: Path) -> tuple[str, str]:

@@ -115,6 +115,15 @@ def test_page_is_loaded_at_the_size_that_is_sent(tmp_path: Path) -> None:
     assert small.getpixel((100, 100)) == (255, 0, 0)
 
 
+def test_only_a_very_long_page_is_sliced_and_only_if_wanted() -> None:
+    assert fitting.parts(page(width=1240, height=1754)) == ()
+    slices = fitting.parts(page(width=1000, height=15444))
+    assert len(slices) > 3
+    assert slices[0][:3] == (0, 0, 1000)
+    assert slices[-1][3] == 15444
+    assert fitting.parts(page(width=1000, height=15444, slice_pages=False)) == ()
+
+
 def test_unreadable_page_is_a_problem_with_a_way_out(tmp_path: Path) -> None:
     broken = tmp_path / "page.ppm"
     broken.write_bytes(b"P6\n10 10\n255\nxx")
