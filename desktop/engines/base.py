@@ -93,6 +93,11 @@ class Engine(abc.ABC):
 
     name: ClassVar[str]
 
+    may_loop: ClassVar[bool] = True
+    """Whether its output can repeat itself without end, as that of a language model can: the
+    loop guard watches it. An engine that finds lines and reads each once cannot, and a page of
+    equal lines is to be left alone."""
+
     @abc.abstractmethod
     async def start(self, settings: dict[str, Any], progress: Progress) -> EngineReady:
         """Load everything and say what was got; raises VersoError with a way out."""

@@ -159,6 +159,15 @@ class Merger:
         self._written = ""
         """The last characters that were given out."""
 
+    @property
+    def wide(self) -> bool:
+        """Whether the parts are side by side."""
+        return self._axis == 0
+
+    def replace(self, part: int, rects: Sequence[Rect]) -> None:
+        """The PARTth part, which has not begun, is read as RECTS instead."""
+        self._rects[part:part + 1] = rects
+
     def begin(self, part: int, turned: int = 0) -> str:
         """The PARTth output (from 0) follows; what there is to write before it."""
         out = self.end() if self._part >= 0 else ""

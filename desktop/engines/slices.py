@@ -6,7 +6,7 @@ Neighbouring parts overlap: by a gap in the content where there is one, so that 
 else by some lines, so that each is whole in one of the two. What the parts say is put together
 again by :mod:`desktop.engines.merging`.
 
-Needs Pillow; runs on Python 3.10.
+Pillow is imported when a page is cut; runs on Python 3.10.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ import os
 import tempfile
 from array import array
 from pathlib import Path
-from typing import NamedTuple, Sequence, Tuple
-
-from PIL import Image, ImageChops
+from typing import TYPE_CHECKING, NamedTuple, Sequence, Tuple
 
 from desktop.engines.visual_tokens import TILE, visual_tokens
 from desktop.errors import VersoError
 from desktop.i18n import N_
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 Rect = Tuple[int, int, int, int]
 """x1, y1, x2, y2 in pixels, right and bottom exclusive."""
@@ -79,12 +80,12 @@ def needed(width: int, height: int, crop: str = "auto") -> tuple[Rect, ...]:
     return _along(width, height, min(MOST, max(2, round(long / (SHAPE * short)))))
 
 
-def halves(width: int, height: int) -> tuple[Rect, ...]:
-    """Two overlapping halves, one above the other, or side by side for a page wider than tall;
-    empty where they would be too small."""
+def halves(width: int, height: int, wide: bool | None = None) -> tuple[Rect, ...]:
+    """Two overlapping halves, one above the other, or side by side (WIDE; None: where the page
+    is wider than tall); empty where they would be too small."""
     if max(width, height) < 2 * _LEAST_HALF or min(width, height) <= 0:
         return ()
-    return _along(width, height, 2, wide=width > 1.2 * height)
+    return _along(width, height, 2, width > 1.2 * height if wide is None else wide)
 
 
 def _along(width: int, height: int, count: int, wide: bool | None = None) -> tuple[Rect, ...]:
@@ -103,6 +104,8 @@ class Sheet:
 
     def __init__(self, path: str) -> None:
         """Open the binary PPM at PATH; raises :class:`NotCut`."""
+        from PIL import Image
+
         self._path = Path(path)
         try:
             data = self._path.read_bytes()
@@ -113,7 +116,7 @@ class Sheet:
             for field in (magic, width, height, depth):
                 at = data.index(field, at) + len(field)
             # Not Image.open: pages larger than what Pillow takes for an attack are welcome here.
-            self._image = Image.frombuffer("RGB", (int(width), int(height)),
+            self._image: Image.Image = Image.frombuffer("RGB", (int(width), int(height)),
                                            data[at + 1:], "raw", "RGB", 0, 1)
         except (OSError, ValueError) as error:
             raise NotCut(detail=str(error)) from error
@@ -166,6 +169,8 @@ class Sheet:
         Without content is where a line of pixels differs from the one before in hardly any: so
         rules and frames that run along the page do no harm.
         """
+        from PIL import Image, ImageChops
+
         box = (low, 0, high, self.size.height) if axis == 0 else (0, low, self.size.width, high)
         band = self._image.crop(box).convert("L")
         if axis == 0:

@@ -9,11 +9,10 @@ import asyncio
 import logging
 import time
 import traceback
-from collections.abc import AsyncIterator
-from typing import Any, Dict, Optional, Set, Tuple
+from typing import Dict, Optional, Set
 
 from desktop.engines import registry
-from desktop.engines.base import Engine, EngineDied, Finish, Output
+from desktop.engines.base import Engine, EngineDied, Finish
 from desktop.errors import VersoError
 from desktop.i18n import N_, _
 from desktop.protocol.messages import (
@@ -32,13 +31,12 @@ from desktop.protocol.messages import (
     SubmitPage,
 )
 from desktop.protocol.wire import check_version
+from desktop.worker.admission import Admission
 from desktop.worker.outbox import Outbox
+from desktop.worker.reading import PageReading
 from desktop.worker.stream import PageStream
 
 _log = logging.getLogger(__name__)
-
-_TURN = 0.005
-"""Seconds an engine may yield without a pause before others get their turn."""
 
 _PROGRESS = 0.05
 """Seconds between two reports about the same step of loading."""
@@ -90,10 +88,10 @@ class Worker:
         """0 until the engine is ready."""
         self._wanted: Optional[int] = None
         """What the application asked for; 0: the engine's own choice, None: nothing yet."""
-        self._waiting: Dict[str, Tuple[int, int, SubmitPage]] = {}
-        """Page id → (priority, turn, page): the smallest begins next."""
-        self._turn = 0
+        self._waiting = Admission()
         self._running: Dict[str, asyncio.Task[Finish]] = {}
+        self._costs: Dict[str, int] = {}
+        """What the running pages take of the engine's budget."""
         self._cancelled: Set[str] = set()
 
     async def run(self) -> int:
@@ -134,16 +132,13 @@ class Worker:
         if isinstance(command, StartEngine):
             self._load = self._loop.create_task(self._start(command))
         elif isinstance(command, SubmitPage):
-            self._turn += 1
-            self._waiting[command.page_id] = (command.priority, self._turn, command)
+            self._waiting.add(command)
             self._fill()
         elif isinstance(command, CancelPage):
             self._cancel(command.page_id)
         elif isinstance(command, RaisePage):
-            if command.page_id in self._waiting:
-                self._turn += 1
-                page = self._waiting[command.page_id][2]
-                self._waiting[command.page_id] = (-1, -self._turn, page)
+            self._waiting.urge(command.page_id)
+            self._fill()
         elif isinstance(command, SetConcurrency):
             self._set_concurrency(command.pages)
         elif isinstance(command, Shutdown):
@@ -196,52 +191,36 @@ class Worker:
 
     def _fill(self) -> None:
         """Begin waiting pages while there is room."""
-        limit = (self._wanted or self._capacity) if self._capacity else 0
-        while self._waiting and len(self._running) < limit and not self._stop.is_set():
-            page_id = min(self._waiting, key=lambda key: self._waiting[key][:2])
-            if page_id in self._running:
-                break  # Submitted again while its cancelled reading has not ended yet.
-            self._begin(self._waiting.pop(page_id)[2])
+        engine = self._engine
+        if engine is None or not self._capacity:
+            return
+        limit = self._wanted or self._capacity
+        while not self._stop.is_set():
+            page = self._waiting.next(self._costs, limit, bool(self._wanted), engine.budget,
+                                      engine.cost)
+            if page is None:
+                break
+            self._begin(engine, page)
 
-    def _begin(self, page: SubmitPage) -> None:
+    def _begin(self, engine: Engine, page: SubmitPage) -> None:
         stream = PageStream(page.page_id, self._outbox.send, self._loop)
+        reading = PageReading(engine, page, stream, self._outbox.room,
+                              lambda: page.page_id in self._cancelled)
         self._outbox.send(PageStarted(page.page_id))
-        task = self._loop.create_task(self._read(page, stream))
+        task = self._loop.create_task(reading.run())
         self._running[page.page_id] = task
+        self._costs[page.page_id] = engine.cost(page) if engine.budget else 0
         task.add_done_callback(lambda task: self._ended(stream, task))
 
     def _cancel(self, page_id: str) -> None:
-        if self._waiting.pop(page_id, None) is not None:
+        if self._waiting.remove(page_id):
             self._outbox.send(PageFinished(page_id, "cancelled"))
         elif page_id in self._running:
             self._cancelled.add(page_id)
             self._running[page_id].cancel()
 
-    async def _read(self, page: SubmitPage, stream: PageStream) -> Finish:
-        assert self._engine is not None
-        outputs: AsyncIterator[Output] = self._engine.read(page)
-        turn = self._loop.time()
-        try:
-            async for output in outputs:
-                if isinstance(output, Finish):
-                    return output
-                stream.put(output)
-                await self._outbox.room()
-                # An engine that never waits would keep commands and other pages from their turn.
-                if self._loop.time() - turn > _TURN:
-                    await asyncio.sleep(0)
-                    turn = self._loop.time()
-                # In case the engine swallowed the cancellation.
-                if page.page_id in self._cancelled:
-                    raise asyncio.CancelledError
-            return Finish("length")  # It ended without saying how: taken as cut.
-        finally:
-            close: Any = getattr(outputs, "aclose", None)
-            if close is not None:
-                await close()
-
     def _ended(self, stream: PageStream, task: asyncio.Task[Finish]) -> None:
-        del self._running[stream.page_id]
+        del self._running[stream.page_id], self._costs[stream.page_id]
         cancelled = stream.page_id in self._cancelled
         self._cancelled.discard(stream.page_id)
         stream.flush()
@@ -264,7 +243,7 @@ class Worker:
         self._outbox.send(PageFinished(
             stream.page_id, end.reason, problem, seconds=stream.seconds,
             first_text=stream.first_text, prompt_tokens=end.prompt_tokens,
-            output_tokens=end.output_tokens or stream.tokens))
+            output_tokens=end.output_tokens or stream.tokens, limit=end.limit))
         self._fill()
 
 

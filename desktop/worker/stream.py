@@ -15,6 +15,7 @@ from desktop.protocol.messages import (
     Event,
     PageOriented,
     PageRegions,
+    PageRestarted,
     PageText,
 )
 
@@ -59,17 +60,20 @@ class PageStream:
         else:
             raise TypeError(f"not an output of a page: {output!r}")
 
+    def restart(self, reason: str) -> None:
+        """What was sent no longer holds; REASON as in :class:`PageRestarted`."""
+        self._drop()
+        self._sent = float("-inf")  # What comes next is a first text once more.
+        self._send(PageRestarted(self.page_id, reason))
+
     def flush(self) -> None:
         """Send the text that waits."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._still()
         if not self._pieces:
             return
         text = "".join(self._pieces)
         self._send(PageText(self.page_id, text, self._piece_tokens))
-        self._pieces.clear()
-        self._piece_tokens = self._length = 0
+        self._drop()
         self._sent = self._loop.time()
 
     @property
@@ -91,6 +95,16 @@ class PageStream:
             self.flush()
         elif self._timer is None:
             self._timer = self._loop.call_at(self._sent + INTERVAL, self._on_timer)
+
+    def _still(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _drop(self) -> None:
+        self._still()
+        self._pieces.clear()
+        self._piece_tokens = self._length = 0
 
     def _on_timer(self) -> None:
         self._timer = None

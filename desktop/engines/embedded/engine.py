@@ -23,6 +23,7 @@ class EmbeddedEngine(Engine):
     """Reads pages on the processor. One page takes one core; several go side by side."""
 
     name: ClassVar[str] = "embedded"
+    may_loop: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self._reader: PageReader | None = None
