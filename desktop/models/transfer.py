@@ -59,6 +59,36 @@ class _Piece:
     stop: int
 
 
+class _Chunks:
+    """The body of a response, piece by piece."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        self._chunks = response.aiter_bytes()
+        self._coming: asyncio.Task[bytes | None] | None = None
+
+    async def next(self, seconds: float) -> bytes | None:
+        """What came; empty when nothing does for SECONDS, None at the end."""
+        if self._coming is None:
+            self._coming = asyncio.ensure_future(self._read())
+        # A timeout around the reading itself would end the connection.
+        done, _waiting = await asyncio.wait({self._coming}, timeout=seconds)
+        if not done:
+            return b""
+        coming, self._coming = self._coming, None
+        return coming.result()
+
+    async def close(self) -> None:
+        """Read no more."""
+        if self._coming is not None:
+            self._coming.cancel()
+            await asyncio.wait({self._coming})
+
+    async def _read(self) -> bytes | None:
+        async for chunk in self._chunks:
+            return chunk
+        return None
+
+
 class Transfer:
     """One file on its way into FOLDER."""
 
@@ -196,16 +226,19 @@ class Transfer:
             raise Trouble(_("{name} has another size than is listed").format(name=self.file.name))
         batch = bytearray()
         written = time.monotonic()
+        chunks = _Chunks(response)
         try:
-            async for chunk in response.aiter_bytes():
+            # Also what came before a silence is written, not kept until more comes.
+            while (chunk := await chunks.next(BATCH_SECONDS)) is not None:
                 room = piece.stop - piece.position - len(batch)
                 batch += chunk[:room]
-                if len(chunk) >= room:
-                    break
+                if len(chunk) > room:
+                    break  # more than was asked for
                 if len(batch) >= BATCH_BYTES or time.monotonic() - written >= BATCH_SECONDS:
                     await self._write(piece, batch)
                     written = time.monotonic()
         finally:
+            await chunks.close()
             await self._write(piece, batch)
         if piece.position < piece.stop:
             raise Trouble(_("the connection broke off"))

@@ -98,7 +98,6 @@ class Hub:
     """In place of the true list (in the form of the hub that is asked)."""
     page: int = 100
     """Files of a page of Hugging Face's list."""
-    gzip_ignored: bool = False
     requests: list[Request] = field(default_factory=list)
     sent: int = 0
     """Bytes of large files' bodies."""
@@ -126,9 +125,12 @@ class _Handler(BaseHTTPRequestHandler):
                 self.role, self.path, {k.lower(): v for k, v in self.headers.items()}))
             queue = hub.busy if self.role == "hub" else hub.cdn_busy
             trouble = queue.pop(0) if queue else None
+        proxied = urlsplit(self.path)
+        if proxied.netloc:  # asked as a proxy: answers for every host
+            self.path = proxied._replace(scheme="", netloc="").geturl()
         if trouble is not None:
             self._answer(trouble[0], b"busy", trouble[1])
-        elif self.role == "cdn":
+        elif self.role == "cdn" or self.path.startswith("/signed/"):
             self._large(unquote(urlsplit(self.path).path.rpartition("/")[2]))
         elif hub.token and self.headers.get("Authorization") != f"Bearer {hub.token}":
             self._answer(401, b'{"error": "Invalid username or password."}', {})
