@@ -63,11 +63,11 @@ make_engines() {
 }
 
 engines_venv() {
-    local python
+    local name
     "$ENGINES/bin/python" -m pip --version >/dev/null 2>&1 && return 0
-    for python in python3.11 python3.12 "$PYTHON"; do  # those that the list was tried with first
-        if command -v "$python" >/dev/null && suits "$python" venv; then
-            "$python" -m venv "$ENGINES"
+    for name in python3.11 python3.12 "$PYTHON"; do  # those that the list was tried with first
+        if command -v "$name" >/dev/null && suits "$name" venv; then
+            "$name" -m venv "$ENGINES"
             return
         fi
     done
