@@ -147,8 +147,8 @@ def refusal(status: int, headers: Mapping[str, str], body: bytes, asked: Asked,
     if status == 413:
         return ImageTooLarge(size=asked.size / 1e6, whose=asked.server, detail=detail)
     if status == 429:
-        return Busy(_("{server} has too much to do").format(server=asked.server),
-                    retry_after(headers))
+        return Busy(_("{server} has too much to do ({said})").format(
+            server=asked.server, said=said or f"HTTP {status}"), retry_after(headers))
     if status in (408, 409, 425) or status >= 500:
         return Broken(_("{server} failed with HTTP {status}: {said}").format(
             server=asked.server, status=status, said=said), retry_after(headers))

@@ -166,7 +166,8 @@ class Connection:
                 if response.status_code != 200:
                     raise answers.refusal(
                         response.status_code, response.headers,
-                        await _some(response, _ERROR_BYTES), Asked(self.name, self.address), self.key)
+                        await _some(response, _ERROR_BYTES),
+                        Asked(self.name, self.address), self.key)
                 return await _all(response)
             finally:
                 await _close(response)

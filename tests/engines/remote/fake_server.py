@@ -85,6 +85,8 @@ class FakeServer:
         """Characters of a piece of text, which counts as one token."""
         self.pause = 0.0005
         """Seconds between two pieces."""
+        self.hold = False
+        """Every stream waits after three pieces as long as this is set."""
         self.squash = self.swallow = self.whole = False
         self.guard = self.usage = self.bias = self.tokenizer = True
         self.extra_tokens = 0
@@ -171,7 +173,10 @@ class FakeServer:
             writer.close()
 
     async def _request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        start = await reader.readexactly(1)
+        if start == b"\x16":  # A TLS hello: whoever speaks HTTP only says so.
+            return await self._plain(writer, 400, "") and False
+        head = (start + await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         first, *lines = head.strip().split("\r\n")
         headers = {name.lower(): value.strip() for name, _, value in
                    (line.partition(":") for line in lines)}
@@ -252,6 +257,8 @@ class FakeServer:
         for number, piece in enumerate(pieces):
             if isinstance(plan, (Cut, Stall)) and number == plan.after:
                 break
+            while self.hold and number == 3:
+                await self._pause(reader, 0.01)
             if counts:
                 counts["completion_tokens"] += 1
             await self._event(writer, piece, None, counts)
