@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Union
@@ -78,6 +79,8 @@ class Setting:
     panel: bool = True
     shapes_result: bool = True
     check: Callable[[Value], bool] | None = None
+    words: str = ""
+    """What is allowed, in words, where ``check`` decides."""
 
     @property
     def flag(self) -> str:
@@ -95,6 +98,8 @@ class Setting:
 
     def allowed(self) -> str:
         """The allowed values in words, for messages and the documentation table."""
+        if self.words:
+            return self.words
         if self.choices:
             return ", ".join(self.choices)
         if self.kind is bool:
@@ -112,7 +117,8 @@ class Setting:
         """
         parsed = self._convert(value)
         if parsed is None or not self._in_range(parsed):
-            raise InvalidSetting(value=value, title=self.title, allowed=self.allowed())
+            raise InvalidSetting(value=_without_secrets(value), title=self.title,
+                                 allowed=self.allowed())
         return parsed
 
     def _convert(self, value: object) -> Value | None:
@@ -144,3 +150,8 @@ class Setting:
             if self.maximum is not None and value > self.maximum:
                 return False
         return self.check is None or self.check(value)
+
+
+def _without_secrets(value: object) -> str:
+    """VALUE to be shown and logged: what an address may hold of a name and a key is left out."""
+    return re.sub(r"\?\S+", "?…", re.sub(r"(//|^)[^/\s]*@", r"\1…@", str(value)))

@@ -155,3 +155,13 @@ def test_a_setting_of_another_engine_does_not_touch_the_fingerprint() -> None:
     for declared in others:
         changed = Values({declared.key: other_value(declared)})
         assert changed.fingerprint() == Values().fingerprint()
+
+
+@pytest.mark.parametrize("value", [
+    "http://user:hunter2@gpu1", "http://gpu1/v1?key=hunter2", "gpu1 https://hunter2@gpu2/",
+    "hunter2@gpu1"])
+def test_a_secret_in_an_address_is_neither_taken_nor_repeated(value: str) -> None:
+    with pytest.raises(InvalidSetting) as caught:
+        setting("servers").parse(value)
+    assert "hunter2" not in " ".join(caught.value.problem())
+    assert setting("servers").parse("http://gpu1:8000 https://gpu2/v1")

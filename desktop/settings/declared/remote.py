@@ -13,6 +13,8 @@ REMOTE: tuple[Setting, ...] = (
         N_("Base addresses of the servers, such as http://gpu1:8000/v1, separated by spaces. A "
            "key is kept in the system's keyring or in the variable VERSO_API_KEY, never here."),
         Section.RUN, Applies.ENGINE_RESTART, visible=True, engines=_REMOTE, shapes_result=False,
+        check=lambda value: not set("@?#") & set(str(value)),
+        words=N_("addresses with no name, key or question in them"),
     ),
     Setting(
         "remote_model", str, "", N_("Model on the server"),
