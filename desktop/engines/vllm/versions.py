@@ -92,6 +92,8 @@ RULES: tuple[Rule, ...] = (
         "head size", transformers=">=5.17.dev0", repairs=("head_size",),
         reason=N_("transformers reports the size of an attention head as 0"),
     ),
+    # From 0.27 on steps are scheduled before the tokens of the last one are known; processors that
+    # are declared when the engine starts, as ours is, are given the true tokens all the same.
     # The V2 model runner's loader rejects processors of the older interface, and where it is the
     # default the engine does not start (https://github.com/vllm-project/vllm/pull/57618).
     Rule(

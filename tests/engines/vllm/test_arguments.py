@@ -101,7 +101,14 @@ def test_a_declared_setting_may_come_as_text() -> None:
     assert (values["max_model_len"], values["eager"], values["dtype"]) == (4096, True, "float16")
     assert values["tensor_parallel"] == 1
     with pytest.raises(InvalidSetting):
-        arguments.declared({"dtype": "half"})
+        arguments.declared({"tensor_parallel": "two"})
+
+
+def test_a_value_that_only_vllm_knows_is_passed_through() -> None:
+    settings = {**Values().as_dict(), "dtype": "half", "quantization": "modelopt"}
+    assert arguments.declared(settings)["dtype"] == "auto"
+    assert arguments.declared(settings)["quantization"] == "none"
+    assert arguments.passed_through(settings) == {"dtype": "half", "quantization": "modelopt"}
 
 
 def test_logits_processors_are_added_to_ours() -> None:
