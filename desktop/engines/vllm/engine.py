@@ -58,10 +58,7 @@ class VllmEngine(Engine):
         loader = loading.Loader(settings, self._output, progress)
         self._loaded = loaded = await loop.run_in_executor(self._thread, loader.load)
         engine = loaded.engine
-        tokenizer = engine.get_tokenizer()
-        if inspect.isawaitable(tokenizer):
-            tokenizer = await tokenizer
-        self._tokens = tokens.check(tokenizer)
+        self._tokens = loaded.tokens
         self._context = int(engine.model_config.max_model_len)
         cache = engine.vllm_config.cache_config
         cache_tokens = int(cache.num_gpu_blocks or 0) * int(cache.block_size or 0)

@@ -16,7 +16,7 @@ from typing import Any
 
 from desktop.engines import plugin
 from desktop.engines.base import Progress
-from desktop.engines.vllm import arguments, devices, images, preflight, versions
+from desktop.engines.vllm import arguments, devices, images, preflight, tokens, versions
 from desktop.engines.vllm.failures import (
     NoDevice,
     NoSuchDevice,
@@ -56,6 +56,7 @@ class Loaded:
 
     engine: Any
     """``AsyncLLM``."""
+    tokens: tokens.Tokens
     versions: versions.Versions
     values: dict[str, Any]
     """The declared settings."""
@@ -99,19 +100,27 @@ class Loader:
         built = arguments.build(values, known, cpu=cpu)
         given = arguments.merged(
             {**built.values, **images.arguments(values, known)}, typed)
-        self._progress(_("Loading the model"), -1.0)
-        engine = self._start(given, found)
-        return Loaded(engine, found, values, given, [*needs.notes, *built.notes], cpu, usable)
-
-    def _start(self, given: dict[str, Any], found: versions.Versions) -> Any:
-        from vllm.engine.arg_utils import AsyncEngineArgs
-        from vllm.v1.engine.async_llm import AsyncLLM
-
         _log.info("vLLM %s with %s", found.vllm, given)
         try:
-            return AsyncLLM.from_engine_args(AsyncEngineArgs(**given))
+            engine, checked = self._start(given)
+        except VersoError:
+            raise
         except Exception as error:
             raise self._explained(error) from error
+        return Loaded(engine, checked, found, values, given, [*needs.notes, *built.notes], cpu,
+                      usable)
+
+    def _start(self, given: dict[str, Any]) -> tuple[Any, tokens.Tokens]:
+        """The engine, and the tokenizer that it uses; that one is tested first: loading the
+        weights takes minutes."""
+        from vllm.engine.arg_utils import AsyncEngineArgs
+        from vllm.tokenizers import cached_tokenizer_from_config
+        from vllm.v1.engine.async_llm import AsyncLLM
+
+        wanted = AsyncEngineArgs(**given)
+        checked = tokens.check(cached_tokenizer_from_config(wanted.create_model_config()))
+        self._progress(_("Loading the model"), -1.0)
+        return AsyncLLM.from_engine_args(wanted), checked
 
     def _explained(self, error: Exception) -> VersoError:
         """ERROR of vLLM's as one with a way out. The engine's processes have said more on their
@@ -215,6 +224,12 @@ def _usable(values: Mapping[str, Any], typed: Mapping[str, Any]) -> tuple[device
 
 
 def _first_line(error: BaseException) -> str:
+    """What ERROR says, in one line."""
+    details = getattr(error, "errors", None)  # pydantic's first line only counts them.
+    if type(error).__name__ == "ValidationError" and callable(details):
+        found = details()
+        if found:
+            return str(found[0].get("msg", ""))
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__
 

@@ -1,0 +1,148 @@
+"""What is prepared before vLLM is imported, and what its failures are told as."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import pytest
+
+from desktop.engines import plugin
+from desktop.engines.vllm import devices, loading, versions
+from desktop.engines.vllm.engine import _Steps
+from desktop.engines.vllm.failures import (
+    NoSuchDevice,
+    OutOfMemory,
+    StartFailed,
+    TooFewDevices,
+)
+from desktop.engines.vllm.loading import Loader
+from desktop.engines.vllm.output import OutputTail
+from desktop.settings import Values
+
+NOTHING = versions.Decision({}, (), ())
+
+
+@pytest.fixture(autouse=True)
+def surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a start changes for the whole process is put back."""
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for name in ("VLLM_PLUGINS", "CUDA_VISIBLE_DEVICES", "VLLM_USE_V2_MODEL_RUNNER"):
+        os.environ.pop(name, None)
+
+
+def values(**changed: Any) -> dict[str, Any]:
+    return dict(Values(changed).as_dict())
+
+
+def test_the_plugin_reaches_every_process_once() -> None:
+    os.environ["PYTHONPATH"] = "/their/own"
+    for _round in range(2):
+        loading._prepare_environment(values(), NOTHING)
+    folder = str(plugin.folder())
+    assert os.environ["PYTHONPATH"] == os.pathsep.join(["/their/own", folder])
+    assert sys.path.count(folder) == 1
+    assert os.environ[plugin.MASK] == "1"
+    assert "VLLM_PLUGINS" not in os.environ
+
+
+def test_the_plugin_is_loaded_where_a_person_names_plugins() -> None:
+    os.environ["VLLM_PLUGINS"] = "theirs"
+    for _round in range(2):
+        loading._prepare_environment(values(), NOTHING)
+    assert os.environ["VLLM_PLUGINS"] == "theirs,verso"
+
+
+def test_nothing_goes_to_the_network_and_processes_are_spawned() -> None:
+    loading._prepare_environment(values(), NOTHING)
+    assert os.environ["HF_HUB_OFFLINE"] == "1"
+    assert os.environ["VLLM_NO_USAGE_STATS"] == "1"
+    assert os.environ["VLLM_WORKER_MULTIPROC_METHOD"] == "spawn"
+
+
+def test_what_a_version_needs_is_set_unless_a_person_has() -> None:
+    needs = versions.Decision({"VLLM_USE_V2_MODEL_RUNNER": "0"}, (), ())
+    loading._prepare_environment(values(), needs)
+    assert os.environ["VLLM_USE_V2_MODEL_RUNNER"] == "0"
+    os.environ["VLLM_USE_V2_MODEL_RUNNER"] = "1"
+    loading._prepare_environment(values(), needs)
+    assert os.environ["VLLM_USE_V2_MODEL_RUNNER"] == "1"
+
+
+def some_gpus(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    found = tuple(devices.Device(number, f"GPU-{number}", "Test 1000", 24 * 10**9, 23 * 10**9)
+                  for number in range(count))
+    monkeypatch.setattr(devices, "devices", lambda: found)
+
+
+def numbers(found: tuple[devices.Device, ...]) -> list[int]:
+    return [device.number for device in found]
+
+
+def test_the_devices_that_will_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    some_gpus(monkeypatch, 4)
+    assert numbers(loading._usable(values(), {})) == [0]
+    assert numbers(loading._usable(values(tensor_parallel=2, data_parallel=2), {})) == [0, 1, 2, 3]
+    assert numbers(loading._usable(values(), {"tensor_parallel_size": 3})) == [0, 1, 2]
+    chosen = values(devices="3, 1", tensor_parallel=2)
+    loading._prepare_environment(chosen, NOTHING)
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "3,1"
+    assert numbers(loading._usable(chosen, {})) == [3, 1]
+
+
+def test_devices_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    some_gpus(monkeypatch, 2)
+    with pytest.raises(TooFewDevices) as few:
+        loading._usable(values(tensor_parallel=2, pipeline_parallel=2), {})
+    assert "4 devices; 2 can be used" in few.value.problem().message
+    wrong = values(devices="0,5")
+    loading._prepare_environment(wrong, NOTHING)
+    with pytest.raises(NoSuchDevice) as missing:
+        loading._usable(wrong, {})
+    assert "no device 5" in missing.value.problem().message
+
+
+def explained(error: Exception, *lines: str) -> Any:
+    output = OutputTail()
+    for line in lines:
+        output._keep(line.encode())
+    return Loader({}, output, lambda _step, _share: None)._explained(error)
+
+
+def test_a_failure_has_its_root_cause_and_what_was_written() -> None:
+    error = explained(
+        RuntimeError("Engine core initialization failed. See root cause above."),
+        "(EngineCore pid=7) ERROR 11-30 16:22:54 [core.py:1] KeyError: 'model.layers.0.weight'")
+    assert isinstance(error, StartFailed)
+    problem = error.problem()
+    assert "KeyError: 'model.layers.0.weight'" in problem.message
+    assert "EngineCore pid=7" in problem.detail
+    assert "See root cause above" in problem.detail
+
+
+def test_a_failure_for_want_of_memory_has_a_way_out() -> None:
+    error = explained(RuntimeError("Engine core initialization failed."),
+                      "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.")
+    assert isinstance(error, OutOfMemory)
+    assert "Quantization" in error.problem().hint
+
+
+def test_a_failure_in_this_process_is_told_by_itself() -> None:
+    problem = explained(ValueError("block_size must be 16\nmore")).problem()
+    assert "ValueError: block_size must be 16" in problem.message
+
+
+def test_steps_of_loading_are_told() -> None:
+    told: list[tuple[str, float]] = []
+    steps = _Steps(lambda step, share: told.append((step, share)))
+    for line in (
+            "(Worker pid=6066) INFO [cpu_model_runner.py:68] Starting to load model /tmp/tiny...",
+            "Loading safetensors checkpoint shards:  50% Completed | 1/2 [00:00<00:00]",
+            "WARNING [vllm.py:1703] Enforce eager set, disabling torch.compile, CUDAGraphs",
+            "INFO [backends.py:1] Dynamo bytecode transform time: 3.2 s",
+            "Capturing CUDA graphs (mixed prefill-decode, PIECEWISE):  25%|██▌  | 10/40"):
+        steps(line)
+    assert told == [("Loading the weights", -1.0), ("Loading the weights", 0.5),
+                    ("Compiling", -1.0), ("Capturing graphs", 0.25)]
