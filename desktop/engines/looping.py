@@ -407,8 +407,9 @@ class LoopGuard:
                 return
         elif text == "|":
             self._words.clear()
-        elif kind in ("word", "glyph"):
-            # A sign of Chinese or Japanese writing is as much as a word of letters.
+        elif kind in ("word", "glyph", "number"):
+            # A sign of Chinese or Japanese writing is as much as a word of letters, and so is a
+            # number: "Art. 5, Art. 12, Art. 31" says three things.
             weight = len(text) if kind == "word" else int(WORD_LENGTH)
             if (self._words.add(number, weight) and self._words.different <= DIFFERENT_WORDS
                     and self._words.weight >= WORD_LENGTH * WORDS):

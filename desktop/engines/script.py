@@ -18,10 +18,11 @@ All keys are optional; an unknown one is an error. An example::
 Top level
     ``capacity`` pages at once (default 4) · ``seed`` of every random choice (0) · ``model``,
     ``device``: names reported as what the engine got · ``memory_used``, ``memory_total`` bytes,
-    ``context`` tokens: likewise · ``assign``: which of the entries without ``match`` a page gets:
-    ``order`` (default: one after the other, as pages begin; a page keeps its entry while the
-    process lives), ``number`` (the last number in the page's id) or ``hash`` of the id; the
-    last two give a page the same entry after a restart.
+    ``context`` tokens: likewise · ``budget``: what pages may cost together (0: any) · ``assign``:
+    which of the entries without ``match`` a page gets: ``order`` (default: one after the other,
+    as pages begin; a page keeps its entry while the process lives), ``number`` (the last number
+    in the page's id) or ``hash`` of the id; the last two give a page the same entry after a
+    restart.
 
 ``load``
     ``seconds`` it takes (0), spread over ``steps`` (words for the status bar) · ``faults``
@@ -41,12 +42,18 @@ Top level
     way costs · ``regions``: true to send all boxes first · ``clockwise``: 90, 180 or 270 ·
     ``confidence``: 0–1, sent for every block at the end · ``prompt_tokens`` (0) · ``tokens``
     counted for each delta (1) · ``finish``: the reason given at the end (``complete``) ·
-    ``faults``.
+    ``limit``: most tokens it could have had, reported at the end (0) · ``cost`` of the budget (0) ·
+    ``parts``: the page is read in this many slices from top to bottom (0: as a whole) ·
+    ``second_try``: whether it can be read in another way after its output looped (false) ·
+    ``again``: a list of texts, those of the second reading of the page in the same attempt, of the
+    third and so on: after a loop, or of its parts (empty: ``text`` each time) · ``faults``.
 
 ``faults`` – a list; each happens once, when the output has reached a place
     ``at``: characters of the text before it (0; -1: the end) · ``attempts``: the attempts at the
-    page on which it happens (empty: all) · ``once``: path of a file; the fault happens only
-    while it does not exist, and makes it (also across restarts) · ``kind``:
+    page on which it happens (empty: all) · ``reads``: the readings within an attempt (1 is the
+    first; another follows after a loop, or with the next part; empty: all) · ``once``: path of a
+    file; the fault happens only while it does not exist, and makes it (also across restarts) ·
+    ``kind``:
 
     ============== ============================================================================
     hang           waits (``seconds``; 0: for ever) as a lost reply does: can be cancelled
@@ -118,6 +125,7 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kind: Kind
     at: int = 0
     attempts: Tuple[int, ...] = ()
+    reads: Tuple[int, ...] = ()
     once: str = ""
     seconds: float = 0.0
     status: int = 1
@@ -130,9 +138,12 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     lines: int = 1
     text: str = ""
 
-    def happens(self, attempt: int) -> bool:
-        """Whether it is due on this ATTEMPT; one with ``once`` is used up by asking."""
+    def happens(self, attempt: int, reading: int = 1) -> bool:
+        """Whether it is due on this ATTEMPT and READING; one with ``once`` is used up by
+        asking."""
         if self.attempts and attempt not in self.attempts:
+            return False
+        if self.reads and reading not in self.reads:
             return False
         if not self.once:
             return True
@@ -171,6 +182,11 @@ class PageScript(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     prompt_tokens: int = 0
     tokens: int = 1
     finish: str = "complete"
+    limit: int = 0
+    cost: int = 0
+    parts: int = 0
+    second_try: bool = False
+    again: Tuple[str, ...] = ()
     faults: Tuple[Fault, ...] = ()
 
 
@@ -184,6 +200,7 @@ class Script(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     memory_used: int = 0
     memory_total: int = 0
     context: int = 0
+    budget: int = 0
     assign: Literal["order", "number", "hash"] = "order"
     load: Load = Load()
     pages: Tuple[PageScript, ...] = (PageScript(text=SAMPLE),)

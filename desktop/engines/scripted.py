@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -54,6 +55,7 @@ class ScriptedEngine(Engine):
     def __init__(self) -> None:
         self._script = scripts.Script()
         self._cast = scripts.Cast(self._script)
+        self._readings: Counter[tuple[str, int]] = Counter()
         self._children: list[subprocess.Popen[bytes]] = []
         self._left_alone: list[subprocess.Popen[bytes]] = []
 
@@ -61,6 +63,7 @@ class ScriptedEngine(Engine):
         """Take as long and fail as the script says; raises BadScript."""
         self._script = scripts.find(settings)
         self._cast = scripts.Cast(self._script)
+        self.budget = self._script.budget
         load = self._script.load
         for detached in [False] * load.children + [True] * load.detached:
             self._children.append(subprocess.Popen(
@@ -84,6 +87,11 @@ class ScriptedEngine(Engine):
     async def read(self, page: SubmitPage) -> AsyncIterator[Output]:
         """Play the page's entry."""
         entry = self._cast.entry(page.page_id, page.settings)
+        self._readings[page.page_id, page.attempt] += 1
+        reading = self._readings[page.page_id, page.attempt]
+        if entry.again and reading > 1:
+            entry = msgspec.structs.replace(
+                entry, text=entry.again[min(reading - 2, len(entry.again) - 1)])
         await asyncio.sleep(entry.wait)
         if entry.clockwise:
             yield Oriented(entry.clockwise)
@@ -91,7 +99,7 @@ class ScriptedEngine(Engine):
             yield Regions(tuple(_regions(entry.text or "")))
         tokens = 0
         pace = _Pace(entry.rate)
-        for piece in self._pieces(entry, page):
+        for piece in self._pieces(entry, page, reading):
             if isinstance(piece, scripts.Fault):
                 if piece.kind == "flood":
                     pace = _Pace(0)
@@ -104,7 +112,26 @@ class ScriptedEngine(Engine):
         if entry.confidence is not None:
             for index in range(len(_TAG.findall(entry.text or "")) * max(1, entry.repeat)):
                 yield Confidence(index, entry.confidence)
-        yield Finish(entry.finish, entry.prompt_tokens, tokens)
+        yield Finish(entry.finish, entry.prompt_tokens, tokens, entry.limit)
+
+    def cost(self, page: SubmitPage) -> int:
+        """What the page's entry says."""
+        return self._cast.entry(page.page_id, page.settings).cost if self.budget else 0
+
+    def parts(self, page: SubmitPage) -> tuple[tuple[int, int, int, int], ...]:
+        """As many as the page's entry says, each overlapping the next by a tenth."""
+        count = self._cast.entry(page.page_id, page.settings).parts
+        step = page.height / max(1, count)
+        return tuple(
+            (0, max(0, round((number - 0.05) * step)), page.width,
+             min(page.height, round((number + 1.05) * step))) for number in range(count))
+
+    def second_try(self, page: SubmitPage) -> SubmitPage | None:
+        """Once, where the page's entry says so."""
+        entry = self._cast.entry(page.page_id, page.settings)
+        if not entry.second_try or page.settings.get("second_try"):
+            return None
+        return msgspec.structs.replace(page, settings={**page.settings, "second_try": True})
 
     async def close(self) -> None:
         """End the children of the script."""
@@ -114,7 +141,7 @@ class ScriptedEngine(Engine):
         self._children.clear()
 
     def _pieces(
-        self, entry: scripts.PageScript, page: SubmitPage,
+        self, entry: scripts.PageScript, page: SubmitPage, reading: int,
     ) -> Iterator[str | scripts.Fault]:
         """The page's deltas with the faults between them."""
         sizes = random.Random(f"{self._script.seed} {page.page_id}")
@@ -128,7 +155,7 @@ class ScriptedEngine(Engine):
             while True:
                 while faults and faults[-1][0] <= place:
                     fault = entry.faults[faults.pop()[1]]
-                    if not fault.happens(page.attempt):
+                    if not fault.happens(page.attempt, reading):
                         continue
                     if fault.kind == "loop":
                         yield from _again(text[max(0, place - fault.span):place], fault, sizes,

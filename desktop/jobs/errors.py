@@ -86,6 +86,22 @@ class PageCutOff(VersoError):
     hint = N_("Raise the token limit and read the page again.")
 
 
+class PageCutAt(PageCutOff):
+    """The same where the limit is known, and is what was asked for."""
+
+    message = N_("The page is longer than the limit of {tokens} tokens; its end is missing.")
+    hint = N_("Raise “{title}” ({flag}) in the settings and read the page again.")
+
+
+class PageFilledContext(PageCutOff):
+    """The same where the model's context left less than what was asked for."""
+
+    message = N_("The page is longer than the {tokens} tokens that the model's context leaves for "
+                 "its text; its end is missing.")
+    hint = N_("Raise “Context length” if there is memory for it, or split the page, then read it "
+              "again.")
+
+
 class PageLooped(VersoError):
     """The engine repeated itself and was stopped (finish ``loop``)."""
 

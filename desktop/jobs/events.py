@@ -109,6 +109,8 @@ class PageView:
     rotation: int = 0
     """Clockwise degrees it was turned by to be upright."""
     attempts: int = 0
+    loops: int = 0
+    """Times that its output repeated itself and it was begun again, in the attempt that counts."""
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 _PAGE = ("document_id, number, selected, state, problem, attempts, deaths, seconds, first_text, "
          "prompt_tokens, output_tokens, blocks, tables, width, height, rotation, fingerprint, "
-         "engine, model")
+         "engine, model, loops")
 _DOCUMENT = ("id, path, name, state, sha256, size, mtime_ns, pages, page_range, locked, held, "
              "problem")
 _REDO = (*(state.value for state in PageState if state.suspicious), "cancelled")
@@ -187,7 +187,7 @@ class Journal:
             self._db.executemany(
                 "UPDATE pages SET state = 'waiting', problem = NULL, deaths = 0, seconds = 0, "
                 "first_text = 0, prompt_tokens = 0, output_tokens = 0, blocks = 0, tables = 0, "
-                "rotation = 0, fingerprint = '', engine = '', model = '' "
+                "rotation = 0, fingerprint = '', engine = '', model = '', loops = 0 "
                 "WHERE document_id = ? AND number = ?", keys)
 
     def suspicious(self, document_id: int | None = None) -> list[PageKey]:
@@ -219,13 +219,13 @@ class Journal:
             changed = self._db.execute(
                 "UPDATE pages SET state = ?, problem = ?, seconds = ?, first_text = ?, "
                 "prompt_tokens = ?, output_tokens = ?, blocks = ?, tables = ?, width = ?, "
-                "height = ?, rotation = ?, fingerprint = ?, engine = ?, model = ?, "
+                "height = ?, rotation = ?, fingerprint = ?, engine = ?, model = ?, loops = ?, "
                 "finished_at = ? WHERE document_id = ? AND number = ?",
                 (outcome.state.value, _problem_text(outcome.problem), outcome.seconds,
                  outcome.first_text, outcome.prompt_tokens, outcome.output_tokens,
                  outcome.blocks, outcome.tables, outcome.width, outcome.height,
                  outcome.rotation, outcome.fingerprint, outcome.engine, outcome.model,
-                 time.time(), *key)).rowcount
+                 outcome.loops, time.time(), *key)).rowcount
             if not changed:
                 return False
             self._db.execute(

@@ -11,6 +11,7 @@ from typing import overload
 from desktop.document.model import CROPPED, NOISE, Block
 from desktop.document.parser import StreamParser, parse
 from desktop.errors import Problem, VersoError
+from desktop.i18n import _
 from desktop.intake.model import RenderedPage
 from desktop.jobs import errors
 from desktop.jobs.events import PageResult, PageState, PageView
@@ -18,7 +19,7 @@ from desktop.jobs.figures import Figures
 from desktop.jobs.records import Outcome, PageRow, ResultRow
 from desktop.jobs.scheduler import Candidate
 from desktop.protocol.messages import PageFinished, Region
-from desktop.settings import Values
+from desktop.settings import Values, setting
 
 MAX_RAW = 2_000_000
 """Characters of output after which a page is stopped: no real page has as many."""
@@ -75,8 +76,16 @@ class PageRun:
         self.confidences: dict[int, float] = {}
         self.rotation = 0
         self.overflowed = False
+        self.loops = 0
         if self.ended.done():
             self.ended = asyncio.get_running_loop().create_future()
+
+    def begin_again(self, *, looped: bool) -> None:
+        """The engine reads it from its beginning once more, within the same attempt; LOOPED:
+        because the output repeated itself."""
+        loops = self.loops + looped
+        self.begin()
+        self.loops = loops
 
     @property
     def candidate(self) -> Candidate:
@@ -116,7 +125,8 @@ class PageRun:
         width, height = self.size()
         view = self.row.view(_STATES[self.phase], width=width, height=height,
                              rotation=self.rotation)
-        return replace(view, blocks=len(self.parser.blocks), tables=tables(self.parser.blocks))
+        return replace(view, blocks=len(self.parser.blocks), tables=tables(self.parser.blocks),
+                       loops=self.loops)
 
     def result(self) -> PageResult:
         """What there is of it by now."""
@@ -138,10 +148,20 @@ class PageRun:
             problem = Problem(event.problem.code, event.problem.message, event.problem.hint,
                               event.problem.detail)
         return Outcome(
-            state, problem or verdict(state), "".join(self.raw), self.regions, self.confidences,
-            (), event.seconds, event.first_text, event.prompt_tokens, event.output_tokens,
+            state, problem or self._verdict(state, event.limit), "".join(self.raw),
+            self.regions, self.confidences, (), event.seconds, event.first_text,
+            event.prompt_tokens, event.output_tokens,
             len(self.parser.blocks), tables(self.parser.blocks), width, height, self.rotation,
-            self.fingerprint, engine, model)
+            self.fingerprint, engine, model, self.loops)
+
+    def _verdict(self, state: PageState, limit: int) -> Problem | None:
+        """What is wrong with it; LIMIT: most tokens that it could have had, 0 where unknown."""
+        if state is not PageState.LENGTH or limit <= 0 or self.overflowed:
+            return verdict(state)
+        asked = setting("max_tokens")
+        if limit < int(self.values[asked.key]):
+            return errors.PageFilledContext(tokens=limit).problem()
+        return errors.PageCutAt(tokens=limit, title=_(asked.title), flag=asked.flag).problem()
 
 
 class StoredPages(Sequence[PageResult]):

@@ -43,6 +43,7 @@ from desktop.protocol.messages import (
     PageFinished,
     PageOriented,
     PageRegions,
+    PageRestarted,
     PageStarted,
     PageText,
     SubmitPage,
@@ -388,6 +389,10 @@ class Reading:
             case PageRegions(_, regions):
                 run.regions = regions
                 self._t.outbox.post(PageRegionsFound(run.id, regions))
+            case PageRestarted(_, reason):
+                self._clear(run)
+                run.begin_again(looped=reason == "loop")
+                self._t.outbox.post(PageUpdated(run.view()))
             case PageText(_, text, tokens):
                 self._t.progress.tokens(tokens)
                 if not run.overflowed:

@@ -73,6 +73,7 @@ class PageRow:
     fingerprint: str
     engine: str
     model: str
+    loops: int = 0
 
     def view(self, state: PageState | None = None, *, width: int = 0, height: int = 0,
              rotation: int | None = None) -> PageView:
@@ -81,7 +82,7 @@ class PageRow:
             self.key.id, self.key.document_id, self.key.number, state or self.state,
             self.problem, self.seconds, self.first_text, self.prompt_tokens, self.output_tokens,
             self.blocks, self.tables, width or self.width, height or self.height,
-            self.rotation if rotation is None else rotation, self.attempts)
+            self.rotation if rotation is None else rotation, self.attempts, self.loops)
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,7 @@ class Outcome:
     fingerprint: str = ""
     engine: str = ""
     model: str = ""
+    loops: int = 0
 
 
 @dataclass(frozen=True)

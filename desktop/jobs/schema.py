@@ -76,4 +76,7 @@ MIGRATIONS: tuple[str, ...] = (
         settings TEXT NOT NULL
     ) WITHOUT ROWID;
     """,
+    """
+    ALTER TABLE pages ADD COLUMN loops INTEGER NOT NULL DEFAULT 0;
+    """,
 )

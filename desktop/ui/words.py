@@ -154,4 +154,8 @@ def page_facts(page: PageView, tokens: int | None = None) -> list[str]:
     if page.attempts > 1:
         lines.append(ngettext("read {n} time", "read {n} times", page.attempts).format(
             n=page.attempts))
+    if page.loops:
+        lines.append(ngettext("repeated itself {n} time and was begun again",
+                              "repeated itself {n} times and was begun again", page.loops).format(
+            n=page.loops))
     return [line for line in lines if line]

@@ -341,7 +341,8 @@ def test_a_disk_that_fills_up_is_one_line_and_the_call_ends(
 
     whole = journal._open
     monkeypatch.setattr(journal, "_open", small)
-    long = {"text": SHORT["text"] + "word " * 20_000, "rate": 0, "delta": 5000}
+    words = " ".join(f"word{number * number}" for number in range(10_000))
+    long = {"text": SHORT["text"] + words, "rate": 0, "delta": 5000}
     call = ("convert", pdf(6), "-o", tmp_path / "out", *SCRIPTED, script(long, capacity=1))
     ran = verso(*call)
     assert ran.status == 1

@@ -28,6 +28,15 @@ PATIENCE = 60.0
 SHORT = {"text": "<|ref|>text<|/ref|><|det|>[[100, 100, 900, 200]]<|/det|>\nHello\n", "rate": 0}
 """A page that is read at once."""
 
+FIGURE = ("<|ref|>title<|/ref|><|det|>[[100, 50, 900, 90]]<|/det|>\n# Title\n\n"
+          "<|ref|>image<|/ref|><|det|>[[100, 100, 500, 400]]<|/det|>\n\n"
+          "<|ref|>table<|/ref|><|det|>[[100, 500, 900, 700]]<|/det|>\n"
+          "<table><tr><td>1</td></tr></table>\n")
+SLOW = {"text": "<|ref|>text<|/ref|><|det|>[[1, 2, 3, 4]]<|/det|>\n"
+                + " ".join(f"word{number * number}" for number in range(3000)),
+        "rate": 50, "delta": 5}
+"""A page that is not done before the test is."""
+
 
 class Heard:
     """What a listener was told, to be waited for."""
@@ -103,6 +112,10 @@ class Play:
         """Read everything there is."""
         self.session.start()
         assert self.session.wait(PATIENCE)
+
+
+Player = Callable[..., Play]
+Pdf = Callable[..., Path]
 
 
 @pytest.fixture
