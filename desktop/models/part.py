@@ -6,19 +6,19 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import time
+import threading
 from pathlib import Path
 
-SAVE_BYTES = 64 * 1024 * 1024
-SAVE_SECONDS = 1.0
-"""What came is recorded after this much or this long, whichever is sooner."""
+SYNC_BYTES = 1_000_000
+"""A smaller file is not waited for to be on the disk: should a power cut empty it, that is seen
+without reading it, and it is soon fetched again."""
 
 
 class Part:
     """The file NAME of SIZE bytes with CHECKSUM, to come into FOLDER.
 
     Bytes may come in any order. What was recorded for another size or checksum is thrown away.
-    Its methods raise OSError, and may be called by one thread at a time.
+    Its methods raise OSError. One thread at a time may call them, another :meth:`save`.
     """
 
     def __init__(self, folder: Path, name: str, size: int, checksum: str) -> None:
@@ -30,8 +30,8 @@ class Part:
         self.etag = ""
         """What the server called this version of the file; empty: unknown."""
         self._done: list[tuple[int, int]] = []
-        self._unsaved = 0
-        self._saved_at = time.monotonic()
+        self._saving = threading.Lock()
+        self._saved: list[tuple[int, int]] = []
         self._read()
 
     @property
@@ -64,35 +64,36 @@ class Part:
             while view:  # a raw file may take less than it is given
                 view = view[file.write(view):]
         self._add(offset, offset + len(data))
-        self._unsaved += len(data)
-        if self._unsaved >= SAVE_BYTES or time.monotonic() - self._saved_at >= SAVE_SECONDS:
-            self.save()
 
     def save(self) -> None:
-        """Record what is here."""
-        if self.path.exists():
+        """Record what is here, unless that is recorded."""
+        with self._saving:
+            done = self._done  # replaced when more comes, never changed
+            if done == self._saved:
+                return
             with open(self.path, "rb") as file:
                 os.fsync(file.fileno())
-        record = {"version": 1, "size": self.size, "checksum": self.checksum, "etag": self.etag,
-                  "done": self._done}
-        fresh = self._record.with_suffix(".new")
-        fresh.write_text(json.dumps(record), encoding="ascii")
-        fresh.replace(self._record)
-        self._unsaved = 0
-        self._saved_at = time.monotonic()
+            record = {"version": 1, "size": self.size, "checksum": self.checksum,
+                      "etag": self.etag, "done": done}
+            fresh = self._record.with_suffix(".new")
+            fresh.write_text(json.dumps(record), encoding="ascii")
+            fresh.replace(self._record)
+            self._saved = done
 
     def forget(self) -> None:
         """Begin anew."""
-        self.path.unlink(missing_ok=True)
-        self._record.unlink(missing_ok=True)
-        self._done, self.etag = [], ""
+        with self._saving:
+            self._record.unlink(missing_ok=True)
+            self.path.unlink(missing_ok=True)
+            self._done, self._saved, self.etag = [], [], ""
 
     def place(self) -> None:
         """It is complete and right: give it its name."""
         if self.size == 0:
             self.path.touch()
-        with open(self.path, "rb") as file:
-            os.fsync(file.fileno())
+        if self.size >= SYNC_BYTES:
+            with open(self.path, "rb") as file:
+                os.fsync(file.fileno())
         self.path.replace(self.final)
         self._record.unlink(missing_ok=True)
 
@@ -111,11 +112,12 @@ class Part:
             self.forget()
         for start, stop in done:
             self._add(start, stop)
+        self._saved = self._done
 
     def _add(self, start: int, stop: int) -> None:
         if start >= stop:
             return
-        # A new list: another thread may be adding up the present one.
+        # A new list: another thread may be reading the present one.
         first, *others = sorted([*self._done, (start, stop)])
         joined = [first]
         for begin, end in others:

@@ -130,7 +130,8 @@ def _address(text: str) -> str:
         url = httpx.URL(given if "://" in given else f"https://{given}")
     except (httpx.InvalidURL, ValueError):
         raise BadAddress(address=given) from None
-    if url.scheme not in ("http", "https") or not url.host or url.query or url.fragment:
+    if url.scheme not in ("http", "https") or not url.host or url.query or url.fragment \
+            or any(char.isspace() for char in given):
         raise BadAddress(address=given)
     if url.userinfo:
         # It would be shown in messages and kept in the settings.

@@ -42,6 +42,9 @@ BATCH_BYTES = 1024 * 1024
 BATCH_SECONDS = 0.2
 """What came is written after this much or this long, whichever is sooner."""
 
+SAVE_SECONDS = 1.0
+"""How often it is recorded what has come."""
+
 
 class _Ignored(Exception):
     """The server does not give ranges of this file."""
@@ -121,12 +124,12 @@ class Transfer:
         Cancelled or failed, it keeps what came.
         """
         for last in (False, True):
+            saver = asyncio.ensure_future(self._save_often())
             try:
                 await self._fill()
             finally:
-                # Not while the disk is full: what was recorded before stays true.
-                with contextlib.suppress(OSError):
-                    await self._threaded(self._part.save)
+                saver.cancel()
+                await self._save()
             found = await self._sums()
             if checksums.matches(found, self.file.checksum):
                 await self._on_disk(self._part.place)
@@ -152,6 +155,17 @@ class Transfer:
                 self._changes += 1
                 log.info("%s: has changed; fetched anew", self.file.name)
                 await self._on_disk(self._part.forget)
+
+    async def _save_often(self) -> None:
+        while True:
+            await asyncio.sleep(SAVE_SECONDS)
+            await self._save()
+
+    async def _save(self) -> None:
+        # Where the disk is full, what was recorded before stays true, and whoever writes says so.
+        # Beside the writing, not in turn with it: a slow disk takes its time to be in step.
+        with contextlib.suppress(OSError):
+            await asyncio.to_thread(self._part.save)
 
     async def _in_pieces(self) -> None:
         missing = deque(_Piece(*gap) for gap in self._part.gaps(self._piece))

@@ -127,7 +127,7 @@ def fetch(begin: Callable[..., tuple[Download, list[Event]]]) -> Fetch:
     """Like ``begin``, and waits for the end."""
     def run(*args: Any, **kwargs: Any) -> Ran:
         download, events = begin(*args, **kwargs)
-        assert download.wait(60)
+        assert download.wait(120)
         assert download.outcome is not None
         assert events[-1] is download.outcome
         return Ran(download.outcome, [each for each in events if isinstance(each, Progress)])

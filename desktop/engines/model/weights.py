@@ -226,6 +226,6 @@ def is_inside(name: str) -> bool:
     """Whether NAME, a path with slashes, leads to a file below the folder it is relative to, on
     every system (a hub's word for a file must not lead elsewhere)."""
     path = PurePosixPath(name)
-    return bool(name) and not path.is_absolute() and ".." not in path.parts \
+    return bool(path.parts) and not path.is_absolute() and ".." not in path.parts \
         and "\\" not in name and ":" not in name and "\0" not in name and not name.endswith("/") \
         and path.as_posix() == name
