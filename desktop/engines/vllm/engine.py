@@ -81,13 +81,13 @@ class VllmEngine(Engine):
         if limit.tokens < 1:
             raise PageTooLong(tokens=length, context=self._context)
         request = f"{page.page_id}/{page.attempt}/{next(self._numbers)}"
-        ready = await self._feed.prompt(page, prompt)
-        stream = self._generate(ready, self._parameters(page, limit.tokens), request,
-                                page.priority)
+        parameters = self._parameters(page, limit.tokens)
         ending = outcome.Ending()
         written, reason = 0, None
         try:
-            async with aclosing(stream):
+            ready = await self._feed.prompt(page, prompt)
+            async with aclosing(self._generate(ready, parameters, request,
+                                               page.priority)) as stream:
                 async for result in stream:
                     length = len(result.prompt_token_ids or ()) or length
                     for part in result.outputs:

@@ -9,13 +9,16 @@ import argparse
 import dataclasses
 import logging
 import os
+import re
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from desktop.engines import plugin
-from desktop.engines.base import Progress
+from desktop.engines.base import EngineDied, Progress
+from desktop.engines.model import weights
 from desktop.engines.vllm import arguments, devices, images, preflight, tokens, versions
 from desktop.engines.vllm.failures import (
     NoDevice,
@@ -34,6 +37,9 @@ _log = logging.getLogger(__name__)
 
 _PLUGIN = "verso"
 """The entry point's name, for VLLM_PLUGINS."""
+_RELEASE = 8.0
+"""Seconds in which the memory of an engine that was killed comes free."""
+_KILLED = re.compile(r"Failed core proc\(s\): \{[^}]*-(?:9|15)\b")
 _CACHE_CPU = 4
 """GiB of KV cache where the engine computes on the processor."""
 
@@ -95,8 +101,7 @@ class Loader:
         known, typed = _typed(extra, found)
         usable = _usable(values, typed) if device_type == "cuda" else ()
         if usable and "kv_cache_memory_bytes" not in typed:
-            preflight.memory(_with(values, typed), preflight.need(_with(values, typed), model),
-                             usable)
+            usable = self._room(_with(values, typed), typed, model)
         built = arguments.build(values, known, cpu=cpu)
         given = arguments.merged(
             {**built.values, **images.arguments(values, known)}, typed)
@@ -109,6 +114,24 @@ class Loader:
             raise self._explained(error) from error
         return Loaded(engine, checked, found, values, given, [*needs.notes, *built.notes], cpu,
                       usable)
+
+    def _room(self, values: Mapping[str, Any], typed: Mapping[str, Any],
+              model: weights.Weights) -> tuple[devices.Device, ...]:
+        """The devices, once their memory holds the model; raises OutOfMemory. An engine that has
+        just ended, or was killed, may hold its memory for a moment yet."""
+        needed = preflight.need(values, model)
+        deadline = time.monotonic() + _RELEASE
+        while True:
+            usable = _usable(values, typed)
+            try:
+                preflight.memory(values, needed, usable)
+            except OutOfMemory:
+                if time.monotonic() >= deadline:
+                    raise
+                self._progress(_("Waiting for the device's memory"), -1.0)
+                time.sleep(0.5)
+            else:
+                return usable
 
     def _start(self, given: dict[str, Any]) -> tuple[Any, tokens.Tokens]:
         """The engine, and the tokenizer that it uses; that one is tested first: loading the
@@ -128,6 +151,8 @@ class Loader:
         lines = self._output.settled()
         cause = root_cause(lines) or f"{type(error).__name__}: {_first_line(error)}"
         detail = "\n".join([*lines[-80:], f"{type(error).__name__}: {error}"])
+        if _KILLED.search(str(error)):  # By somebody else; another try may help.
+            return EngineDied(detail=detail)
         if is_memory(f"{cause}\n{error}"):
             return OutOfMemory(what=cause, detail=detail, way_out=_(
                 "Lower “Memory utilization” if other programs use the device, raise it if the "

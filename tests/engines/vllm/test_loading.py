@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from desktop.engines import plugin
+from desktop.engines.base import EngineDied
+from desktop.engines.model import weights
 from desktop.engines.vllm import devices, loading, versions
 from desktop.engines.vllm.engine import _Steps
 from desktop.engines.vllm.failures import (
@@ -127,6 +129,34 @@ def test_a_failure_for_want_of_memory_has_a_way_out() -> None:
                       "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.")
     assert isinstance(error, OutOfMemory)
     assert "Quantization" in error.problem().hint
+
+
+def test_a_process_that_somebody_killed_is_worth_another_try() -> None:
+    said = "Engine core initialization failed. See root cause above. Failed core proc(s): %s"
+    assert isinstance(explained(RuntimeError(said % ("{'EngineCore_DP0': -9}"))), EngineDied)
+    assert isinstance(explained(RuntimeError(said % ("{'EngineCore_DP0': -8}"))), StartFailed)
+
+
+def test_memory_that_an_ended_engine_still_holds_is_waited_for(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    left = [3.0, 3.0, 23.0]
+
+    def found() -> tuple[devices.Device, ...]:
+        free = round((left.pop(0) if len(left) > 1 else left[0]) * 1e9)
+        return (devices.Device(0, "GPU-0", "Test 1000", 24 * 10**9, free),)
+
+    monkeypatch.setattr(devices, "devices", found)
+    monkeypatch.setattr(loading.time, "sleep", lambda _seconds: None)
+    told: list[str] = []
+    loader = Loader({}, OutputTail(), lambda step, _share: told.append(step))
+    model = weights.Weights(True, (), 7 * 10**9, "")
+    [device] = loader._room(values(), {}, model)
+    assert device.free == 23 * 10**9
+    assert told == ["Waiting for the device's memory"] * 2
+    left[:] = [3.0]
+    monkeypatch.setattr(loading, "_RELEASE", 0.0)
+    with pytest.raises(OutOfMemory):
+        loader._room(values(), {}, model)
 
 
 def test_a_failure_in_this_process_is_told_by_itself() -> None:
