@@ -45,7 +45,9 @@ SYMBOLS = 1600
 longest printed line is some 250 characters; half a dozen of them may be joined into one."""
 PHRASES = ((16, 300), (8, 900))
 """(times, letters): what is repeated within a line, without a line break or a cell's end. Nothing
-printed says one thing 16 times over; refrains and forms have their line breaks."""
+printed says one thing 16 times over; refrains and forms have their line breaks. Words of fewer
+than :data:`SHORT_WORDS` letters on average (chords, codes) count as :data:`SYMBOLS`."""
+SHORT_WORDS = 2.0
 REPEATED_LETTERS = ((12, 3000), (4, 6000))
 """(times, letters) of anything repeated, lines and rows included: a full page has 3000 letters,
 the fullest (a newspaper) three times as many, and not one that says a single thing twelve times.
@@ -87,8 +89,9 @@ MARCH = 64
 """Equal blocks of one size, one below the other at equal distances: a page has 50 lines."""
 MARCHING_TEXT = (24, 25)
 """(blocks, letters each): the same with a sentence in each."""
-EQUAL_BLOCKS = 200
-"""Equal blocks (or groups of them) in a row, wherever they are; a chart of icons has as many."""
+EQUAL_BLOCKS = (24, 200)
+"""(times, blocks): equal blocks, or groups of them, in a row, wherever they are. A chart of icons
+has as many; a year's calendar has 365, in groups of a month said twelve times."""
 
 # --- near the limit
 
@@ -134,6 +137,8 @@ class _Unit(NamedTuple):
     """What one turn of a repetition holds."""
 
     letters: int = 0
+    """A sign of Chinese or Japanese writing counts as a word of :data:`WORD_LENGTH`."""
+    words: int = 0
     rows: int = 0
     cells: int = 0
     lines: int = 0
@@ -320,7 +325,7 @@ class LoopGuard:
             kind = "lines" if unit.lines * times > LINES else ""
         elif unit.cells:
             kind = "cells" if unit.cells * times > CELLS else ""
-        elif not unit.letters:
+        elif unit.letters < SHORT_WORDS * unit.words or not unit.letters:
             ends = self._tokens.ends
             written = ends[-1] - (ends[-1 - whole] if whole < len(ends) else 0)
             kind = "symbols" if written > SYMBOLS else ""
@@ -408,10 +413,8 @@ class LoopGuard:
         elif text == "|":
             self._words.clear()
         elif kind in ("word", "glyph", "number"):
-            # A sign of Chinese or Japanese writing is as much as a word of letters, and so is a
-            # number: "Art. 5, Art. 12, Art. 31" says three things.
-            weight = len(text) if kind == "word" else int(WORD_LENGTH)
-            if (self._words.add(number, weight) and self._words.different <= DIFFERENT_WORDS
+            # Numbers are words as well: "Art. 5, Art. 12, Art. 31" says three things.
+            if (self._words.add(number, unit.letters) and self._words.different <= DIFFERENT_WORDS
                     and self._words.weight >= WORD_LENGTH * WORDS):
                 self._found("words")
         self._row = hash((self._row, number))
@@ -611,7 +614,8 @@ class _Blocks:
         if period.length and not period.matched % period.length:
             times = period.matched / period.length + 1
             said = times * sum(self._sizes[-period.length:])
-            if period.matched + period.length > EQUAL_BLOCKS or any(
+            least, most = EQUAL_BLOCKS
+            if (times >= least and times * period.length > most) or any(
                     times >= least and said >= most for least, most in REPEATED_LETTERS):
                 return "blocks"
         return ""
@@ -630,21 +634,22 @@ def _unit(kind: str, text: str) -> _Unit:
     if text in _CELL_END:
         return _Unit(cells=1)
     if kind == "glyph":
-        return _Unit(letters=1)
+        return _Unit(letters=int(WORD_LENGTH), words=1)
     # One letter again and again is a line of that letter, and no word.
     if kind == "word" and (len(text) == 1 or len(set(text)) > 1):
-        return _Unit(letters=len(text))
+        return _Unit(letters=len(text), words=1)
     return _NONE
 
 
 def _sum(units: List[_Unit], length: int) -> _Unit:
     """What the last LENGTH tokens hold together."""
-    letters = rows = cells = lines = blocks = 0
+    letters = words = rows = cells = lines = blocks = 0
     for unit in units[-length:]:
         if unit is not _NONE:
             letters += unit.letters
+            words += unit.words
             rows += unit.rows
             cells += unit.cells
             lines += unit.lines
             blocks += unit.blocks
-    return _Unit(letters, rows, cells, lines, blocks)
+    return _Unit(letters, words, rows, cells, lines, blocks)
