@@ -62,7 +62,7 @@ def test_stop_takes_pages_back_and_they_are_read_again(play: Player, pdf: Pdf) -
 
 def test_the_page_looked_at_goes_first(play: Player, pdf: Pdf) -> None:
     p = play({"capacity": 1, "pages": [{**SHORT, "match": "*-20", "rate": 4},
-                                       {**SHORT, "rate": 30}]})
+                                       {**SHORT, "rate": 30}]}, concurrency=1)
     p.add(pdf(30))
     p.session.look_at("1-20")
     p.session.start()
@@ -76,6 +76,19 @@ def test_the_page_looked_at_goes_first(play: Player, pdf: Pdf) -> None:
     assert order.index("1-29") <= 4  # behind what was begun, before what was only drawn
     rest = [int(page_id[2:]) for page_id in order if page_id not in ("1-20", "1-29")]
     assert rest == sorted(rest)
+
+
+def test_the_page_looked_at_begins_although_the_engine_is_busy(play: Player, pdf: Pdf) -> None:
+    p = play({"capacity": 1, "pages": [SLOW]})
+    p.add(pdf(9))
+    p.session.start()
+    p.heard.until_page("1-1", PageState.STREAMING)
+    p.session.look_at("1-9")
+    p.heard.until_page("1-9", PageState.STREAMING)
+    page = p.heard.page("1-1")
+    assert page is not None
+    assert page.state is PageState.STREAMING
+    assert p.heard.started_order() == ["1-1", "1-9"]  # one above the limit, and no other
 
 
 def test_leafing_through_a_document_draws_no_more_than_the_window(

@@ -172,7 +172,7 @@ def test_what_a_later_listener_is_told_first(play: Player, pdf: Pdf) -> None:
 
 
 def test_a_full_disk_pauses_and_loses_nothing(play: Player, pdf: Pdf) -> None:
-    long = {"text": SLOW["text"] * 8,
+    long = {"text": " ".join(f"word{number * number}" for number in range(10_000)),
             "rate": 0, "delta": 5000}
     p = play({"capacity": 1, "pages": [long]})
     p.add(pdf(3))
