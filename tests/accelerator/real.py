@@ -71,12 +71,13 @@ class Reader:
 
     def __init__(self, engine: str, folder: Path, settings: Values, *,
                  interpreter: Path | None = None,
-                 environment: Mapping[str, str] | None = None) -> None:
-        """FOLDER is for the pages' bitmaps."""
+                 environment: Mapping[str, str] | None = None,
+                 engine_args: Mapping[str, str] | None = None) -> None:
+        """FOLDER is for the pages' bitmaps; ENGINE_ARGS as of ``--engine-arg``."""
         self.folder = folder
         self.mark = uuid.uuid4().hex
         self.recorder = Recorder()
-        self._start = engine, settings.as_dict()
+        self._start = engine, {**settings.as_dict(), "engine_args": dict(engine_args or {})}
         self.client = EngineClient(
             self.recorder, interpreter=str(interpreter) if interpreter else None,
             environment={**(environment or {}), processes.MARK: self.mark},
@@ -192,11 +193,16 @@ class Script:
 class RealEngine(Reader):
     """The engine ``vllm`` in a worker under the Python that has vLLM."""
 
-    def __init__(self, python: Path, folder: Path, model: Path, **settings: object) -> None:
-        """SETTINGS are on top of those for a small machine."""
+    def __init__(self, python: Path, folder: Path, model: Path, *search: Path,
+                 engine_args: Mapping[str, str] | None = None, **settings: object) -> None:
+        """SETTINGS are on top of those for a small machine, SEARCH are more folders for its
+        Python's path."""
         script = Script(folder)
+        environment = tiny_vllm.environment(script.file)
+        path = [*map(str, search), environment["PYTHONPATH"]]
         super().__init__("vllm", folder, values(model, **settings), interpreter=python,
-                         environment=tiny_vllm.environment(script.file))
+                         environment={**environment, "PYTHONPATH": os.pathsep.join(path)},
+                         engine_args=engine_args)
         self.write = script.write
 
     def core(self) -> psutil.Process:
