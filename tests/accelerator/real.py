@@ -27,9 +27,9 @@ from desktop.settings import Values
 from tests.client.recorder import Recorder
 from tests.support import processes, tiny_vllm
 
-LOAD = 480.0
+LOAD = 900.0
 """Seconds that the slowest machine may take to load the engine."""
-READ = 300.0
+READ = 600.0
 """Seconds that it may take for some pages."""
 
 CONTEXT = 4096
