@@ -7,20 +7,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QMimeData, Qt, QTimer, QUrl
-from PySide6.QtGui import QAction, QDesktopServices, QGuiApplication, QImage
+from PySide6.QtGui import QDesktopServices, QGuiApplication, QImage
 from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
 
 from desktop import paths
-from desktop.engines import registry
 from desktop.errors import VersoError
 from desktop.i18n import N_, _, ngettext, set_language
 from desktop.jobs.events import DocumentState, EngineState, ProblemView, RunState
 from desktop.settings import InvalidSetting
 from desktop.settings.store import Store
 from desktop.ui import dropping, screen_region
+from desktop.ui.engine_tools import EngineTools
 from desktop.ui.exporting import Exporting
 from desktop.ui.frame import Frame
-from desktop.ui.texts import say
 
 _UNCOVER_MS = 300
 
@@ -45,6 +44,7 @@ class Commands:
         self._region: screen_region.ScreenRegion | None = None
         """Kept while it is shown: it has no parent."""
         self.exporting = Exporting(window)
+        self.tools = EngineTools(window, self.change_setting, self._open)
         self._connect()
 
     def _connect(self) -> None:
@@ -80,13 +80,7 @@ class Commands:
             menu.addAction(actions[key])
         window.top.export_about_to_show.connect(
             lambda: self.exporting.fill(window.top.export_menu))
-        self._load = QAction(window)
-        say(self._load, text=N_("Load the engine now"))
-        self._load.triggered.connect(self._session.warm_up)
-        self._settings = QAction(window)
-        say(self._settings, text=N_("Run settings"))
-        self._settings.triggered.connect(self.show_settings)
-        window.top.engine_menu.aboutToShow.connect(self._fill_engines)
+        window.top.engine_menu.aboutToShow.connect(self.tools.fill_menu)
 
     # --- adding
     def add(self, files: Sequence[Path]) -> None:
@@ -276,7 +270,7 @@ class Commands:
                 window.queue.scrollTo(index)
                 window.queue.setFocus()
         else:
-            self.show_settings()
+            self.tools.show_settings()
 
     # --- settings
     def change_setting(self, key: str, value: object) -> None:
@@ -301,21 +295,6 @@ class Commands:
         elif key == "furniture" and window.pane is not None:
             window.pane.set_furniture(bool(value))
 
-    def show_settings(self) -> None:
-        """Open the run settings."""
-        self._window.settings_dock.show()
-        self._window.settings.setFocus()
-
-    def _fill_engines(self) -> None:
-        current = self._session.values["engine"]
-        usable = [(entry.name, _(entry.title), entry.name == current)
-                  for entry in registry.ENGINES
-                  if (not entry.hidden or entry.name == current) and not entry.missing()]
-        self._load.setEnabled(self._window.engine.state in (EngineState.OFF, EngineState.FAILED))
-        self._window.top.set_engine_choices(
-            usable, lambda name: self.change_setting("engine", name),
-            [self._load, self._settings])
-
     # --- windows
     def _open(self, key: str, dialog: QDialog) -> None:
         before = self._dialogs.pop(key, None)
@@ -334,8 +313,14 @@ class Commands:
     def _open_again(self, key: str) -> None:
         """Make an open dialog anew, where it was, in the current language."""
         place = self._dialogs[key].pos()
-        {"preferences": self.preferences, "shortcuts": self.shortcuts, "about": self.about}[key]()
-        self._dialogs[key].move(place)
+        makers = {"preferences": self.preferences, "shortcuts": self.shortcuts,
+                  "about": self.about, "details": self.tools.details,
+                  "model": self.tools.get_model, "key": self.tools.key}
+        if key in makers:
+            makers[key]()
+            self._dialogs[key].move(place)
+        else:  # it holds answers in the other language
+            self._dialogs[key].close()
 
     def preferences(self) -> None:
         """Show what belongs to the window and not to a run."""

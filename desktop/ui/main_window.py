@@ -23,6 +23,7 @@ from desktop.settings.store import Store
 from desktop.ui import dropping
 from desktop.ui.commands import Commands
 from desktop.ui.frame import Frame
+from desktop.ui.remedies import remedy
 from desktop.ui.theme import Appearance, Theme
 
 
@@ -59,6 +60,7 @@ class MainWindow(Frame):
         self.settings.changed.connect(self.commands.change_setting)
         self.settings.retry_wanted.connect(self.session.warm_up)
         self.problem_list.go_to.connect(self.commands.go_to_problem)
+        self.problem_list.remedy_wanted.connect(self.commands.tools.remedy)
         self.figures.problems_wanted.connect(lambda: self.show_bottom(self.problem_list))
         self.controller.page_shown.connect(self._page_shown)
         self.controller.follow_changed.connect(self._follow_changed)
@@ -118,10 +120,17 @@ class MainWindow(Frame):
                 self.toast.say(_("The engine stopped and is being started again. "
                                  "The pages it was reading are read once more."), "warning")
             elif engine.state is e.EngineState.FAILED and engine.problem is not None:
-                self.toast.say(engine.problem.line(), "error", _("Settings"),
-                               self.commands.show_settings)
+                offer = remedy(engine.problem)
+                if offer is not None:
+                    self.toast.say(engine.problem.line(), "error", offer.text,
+                                   lambda: self.commands.tools.remedy(offer), about="engine")
+                else:
+                    self.toast.say(engine.problem.line(), "error", _("Settings"),
+                                   self.commands.tools.show_settings, about="engine")
             elif engine.state is e.EngineState.READY and self._restarting:
                 self.toast.say(_("The engine runs again."), "ok")
+            if engine.state is e.EngineState.READY:
+                self.toast.retract("engine")
             if engine.state is not e.EngineState.LOADING:
                 self._restarting = engine.state is e.EngineState.RESTARTING
 
@@ -247,6 +256,7 @@ class MainWindow(Frame):
         """Let go of the session: no events, no requests from here on."""
         self._ended = True
         self.notice.close()
+        self.commands.tools.close()
         self.thumbnails.close()
         self.tasks.close()
         self.bridge.close()

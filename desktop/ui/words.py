@@ -71,7 +71,8 @@ def page_words(page: PageView) -> Words:
     """The second line of a page in the queue."""
     state = page.state
     if state is PageState.STREAMING:
-        return Words(DOT.join(filter(None, (_("streaming"), _amount(page)))), "", "link")
+        doing = _("once more after a loop") if page.loops else _("streaming")
+        return Words(DOT.join(filter(None, (doing, _amount(page)))), "", "link")
     if state is PageState.LOOP:
         return Words(_("loop stopped, {kept}").format(kept=kept_of(page)),
                      "triangle-alert", "warning")

@@ -125,7 +125,7 @@ REPORT = (
     page(1, 36, PageState.COMPLETE, seconds=3.1, output_tokens=812, blocks=9, first_text=0.4),
     page(1, 37, PageState.STREAMING, output_tokens=412, blocks=4, first_text=0.4,
          prompt_tokens=1132),
-    page(1, 38, PageState.STREAMING, output_tokens=120, blocks=1),
+    page(1, 38, PageState.STREAMING, output_tokens=120, blocks=1, loops=1),
     page(1, 12, PageState.LOOP, seconds=9.8, output_tokens=7050, tables=2, blocks=8),
     page(1, 13, PageState.BLANK, seconds=0.1),
     page(1, 14, PageState.LENGTH, seconds=31.0, blocks=21, output_tokens=7050),
@@ -221,6 +221,70 @@ def restarting(session: StagedSession) -> None:
                                                            "It is being started again."))))
 
 
+VLLM = EngineReady(
+    "vllm", "DeepSeek-OCR-2", "NVIDIA H200 (140 GB)", 100, int(118.9 * GIB), int(139.8 * GIB),
+    1_931_264, 8_192, False,
+    {"vllm": "0.32.0", "torch": "2.13.0+cu130", "transformers": "5.19.0"}, int(19.4 * GIB),
+    ("transformers reports the size of an attention head as 0: repaired.",
+     "A full page leaves 7,050 tokens of the context of 8,192 for its text: “Max tokens” is "
+     "lowered to that.",
+     "The no-repeat n-gram runs on vLLM's older model runner only; setting it to “Never” lets "
+     "the newer one be used."))
+MEMORY = Problem(
+    "vllm.memory",
+    "The device's memory is too small: the engine may take 85 % of the 139.8 GB of device 0 "
+    "(NVIDIA H200), and 61.3 GB are free.",
+    "Set “Memory utilization” to at most 0.42, or end what else uses the device: trainer 4711 "
+    "(71.2 GB), python3 4712 (7.3 GB).")
+NOT_INSTALLED = Problem(
+    "engine.not_installed",
+    "The engine “vLLM” needs vllm, which the Python that runs Verso does not have.",
+    "Choose a Python that has it (“Engine interpreter”, --engine-interpreter), or install it: "
+    "/home/ada/.local/share/verso/venv/bin/python -m pip install vllm")
+NO_MODEL = Problem(
+    "model.missing", "The model deepseek-ai/DeepSeek-OCR-2 is not on this machine.",
+    "Run `verso models download`, or choose its folder in the setting “Model” (--model).")
+
+
+def vllm_ready(session: StagedSession) -> None:
+    streaming(session)
+    session.say(e.EngineUpdated(EngineView("vllm", EngineState.READY, ready=VLLM)))
+
+
+def _vllm_fails(problem: Problem) -> Build:
+    def build(session: StagedSession) -> None:
+        loading(session)
+        session.say(e.EngineUpdated(EngineView("vllm", EngineState.FAILED, problem=problem)),
+                    e.ProblemAdded(ProblemView("engine", problem)))
+    return build
+
+
+def vllm_loading(session: StagedSession) -> None:
+    loading(session)
+    session.say(e.EngineUpdated(EngineView(
+        "vllm", EngineState.LOADING, "Checking interpreter and model")))
+
+
+def remote_ready(session: StagedSession) -> None:
+    streaming(session)
+    session.say(e.EngineUpdated(EngineView("remote", EngineState.READY, ready=EngineReady(
+        "remote", "deepseek-ai/DeepSeek-OCR-2", "gpu1:8000, gpu2:8000", 64, context=8_192,
+        versions={"vllm": "0.32.0"}, notes=(
+            "gpu2:8000: It was started without --logits-processors: a page that loops is read "
+            "again in two halves, not with the no-repeat n-gram. Start vLLM with "
+            "--logits-processors …",)))))
+
+
+def remote_gone(session: StagedSession) -> None:
+    problem_ = Problem(
+        "remote.gone", "None of the servers can be used: The server gpu1:8000 cannot be reached: "
+        "no connection (All connection attempts failed).",
+        "Verso tries again by itself; `verso servers` tells what is wrong with each.")
+    loading(session)
+    session.say(e.EngineUpdated(EngineView("remote", EngineState.FAILED, problem=problem_)),
+                e.ProblemAdded(ProblemView("engine", problem_)))
+
+
 def paused(session: StagedSession) -> None:
     streaming(session)
     session.say(e.ProgressUpdated(ProgressView(RunState.PAUSED, 148, 46)))
@@ -230,4 +294,15 @@ STATES: dict[str, Build] = {
     "empty": empty, "loading": loading, "streaming": streaming, "done": done,
     "problems": problems, "password": password, "engine-failed": engine_failed,
     "restarting": restarting, "paused": paused, "settings-advanced": streaming,
+    "vllm-ready": vllm_ready, "vllm-advanced": vllm_ready, "vllm-loading": vllm_loading,
+    "vllm-memory": _vllm_fails(MEMORY), "vllm-missing": _vllm_fails(NOT_INSTALLED),
+    "vllm-no-model": _vllm_fails(NO_MODEL),
+    "remote-ready": remote_ready, "remote-gone": remote_gone,
 }
+
+ENGINE_SETTINGS: dict[str, dict[str, object]] = {
+    "vllm": {"engine": "vllm", "prompt": "custom", "custom_prompt": "Describe the seal.",
+             "ngram_preset": "custom", "engine_interpreter": "~/venvs/ocr"},
+    "remote": {"engine": "remote", "servers": "http://gpu1:8000/v1 http://gpu2:8000/v1"},
+}
+"""First word of a state → the settings it is shown with."""

@@ -24,7 +24,7 @@ from desktop.jobs.events import EngineState, EngineView, PageState, PageView
 from desktop.protocol.messages import EngineReady
 from desktop.settings import SETTINGS, Applies, Section, Setting, Value, Values
 from desktop.ui.panels import notes
-from desktop.ui.panels.fields import Field, Switch
+from desktop.ui.panels.fields import Addresses, Field, Switch
 from desktop.ui.panels.settings import SettingsPanel, visible_and_advanced
 from desktop.ui.tokens import DARK, LIGHT
 
@@ -58,6 +58,8 @@ def test_every_setting_has_a_control_that_shows_and_gives_its_values(
     assert control.toolTip()
     kinds = {bool: Switch, int: QSpinBox, float: (QSlider, QDoubleSpinBox)}
     expected = QComboBox if setting.choices else kinds.get(setting.kind, QLineEdit)
+    if setting.key == "servers":
+        expected = Addresses
     assert isinstance(control, expected)
     field.set_value(setting.default)
     assert given == []  # showing is not changing
@@ -70,6 +72,10 @@ def test_every_setting_has_a_control_that_shows_and_gives_its_values(
         control.setValue(value)  # type: ignore[arg-type]
     elif isinstance(control, QSlider):
         control.setValue(control.minimum())
+    elif isinstance(control, Addresses):
+        control.setPlainText(str(value))
+        control.given.emit()
+        control.given.emit()  # left once more, unchanged
     elif isinstance(control, QLineEdit):
         control.setText(str(value))
         control.editingFinished.emit()
@@ -94,7 +100,8 @@ def test_every_setting_carries_a_badge(engine: str, qtbot: QtBot) -> None:
     shown, more = visible_and_advanced(engine)
     for setting in shown + more:
         assert panel._rows[setting.key].badge.text() == notes.badge(setting.applies)
-    assert panel._more.text() == f"Advanced ({len(more)})"
+    beside = [setting for setting in more if setting.key == "custom_prompt"]
+    assert panel._more.text() == f"Advanced ({len(more) - len(beside)})"
     assert {notes.badge(a) for a in Applies} == {"now", "next page", "engine restart"}
 
 
@@ -157,6 +164,75 @@ def test_an_engine_that_is_not_there_says_what_to_install(
     box = panel._chooser.box
     item = box.model().item(box.findData("far"))  # type: ignore[attr-defined]
     assert not item.isEnabled()
+
+
+def test_an_engine_that_another_python_may_run_can_be_chosen_all_the_same(
+        qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    vllm = dataclasses.replace(registry.entry("vllm"), needs=("no_such_module",))
+    monkeypatch.setattr(registry, "ENGINES", tuple(
+        vllm if entry.name == "vllm" else entry for entry in registry.ENGINES))
+    panel = SettingsPanel(Values(), LIGHT)
+    qtbot.addWidget(panel)
+    panel.show()
+    box = panel._chooser.box
+    row = box.findData("vllm")
+    assert box.itemText(row) == "vLLM (not installed)"
+    assert box.model().item(row).isEnabled()  # type: ignore[attr-defined]
+    assert not panel._chooser.missing.isVisible()  # nobody asked for it
+    panel.set_values(Values({"engine": "vllm"}))
+    chooser = panel._chooser
+    assert "no_such_module" in chooser.missing.text()
+    assert "pip install no_such_module" in chooser.missing.text()
+    with qtbot.waitSignal(panel.remedy_wanted, timeout=1000) as wanted:
+        chooser.remedy.click()
+    panel.show_setting(wanted.args[0].key)
+    field = panel._fields["engine_interpreter"]
+    qtbot.waitUntil(field.isVisible, timeout=2000)
+    # with an interpreter it is judged there, when it starts
+    panel.set_values(Values({"engine": "vllm", "engine_interpreter": "/opt/x/bin/python"}))
+    assert not panel._chooser.missing.isVisible()
+    assert panel._chooser.box.itemText(row) == "vLLM"
+
+
+def test_settings_of_a_task_and_of_a_preset_are_shown_with_it_only(qtbot: QtBot) -> None:
+    panel = SettingsPanel(Values({"engine": "vllm"}), LIGHT)
+    qtbot.addWidget(panel)
+    panel.show()
+    panel.set_advanced(True)
+    rows = panel._rows
+    for key in ("custom_prompt", "ngram_size", "ngram_window"):
+        assert not rows[key].isVisible()
+    panel.set_values(Values({"engine": "vllm", "prompt": "custom", "ngram_preset": "custom"}))
+    for key in ("custom_prompt", "ngram_size", "ngram_window"):
+        assert panel._rows[key].isVisible()
+    panel.set_values(Values({"engine": "vllm", "ngram_preset": "custom", "ngram": "off"}))
+    assert not panel._rows["ngram_size"].isVisible()
+
+
+@pytest.mark.parametrize(("engine", "last"), [("vllm", "memory_utilization"),
+                                              ("remote", "servers")])
+def test_the_eight_that_are_shown_at_once(engine: str, last: str) -> None:
+    shown, more = visible_and_advanced(engine)
+    assert {setting.key for setting in shown} == {
+        "engine", "prompt", "crop", "dpi", "max_tokens", "concurrency", "loop_guard", last}
+    if engine == "vllm":
+        assert [setting.key for setting in more[:2]] == ["model", "engine_interpreter"]
+
+
+def test_servers_are_entered_one_a_line(qtbot: QtBot) -> None:
+    panel = SettingsPanel(Values({"engine": "remote", "servers": "http://a:1/v1 http://b:2"}),
+                          LIGHT)
+    qtbot.addWidget(panel)
+    field = panel._fields["servers"]
+    control = field.control
+    assert isinstance(control, Addresses)
+    assert control.toPlainText() == "http://a:1/v1\nhttp://b:2"
+    control.setPlainText("http://a:1/v1\n\n http://c:3, http://d:4\n")
+    heard: list[tuple[object, ...]] = []
+    panel.changed.connect(lambda *args: heard.append(args))
+    panel.action_wanted.connect(lambda *args: heard.append(args))
+    field.buttons["probe"].click()  # what stands there counts
+    assert heard == [("servers", "http://a:1/v1 http://c:3 http://d:4"), ("probe",)]
 
 
 def test_the_wheel_scrolls_the_panel_and_changes_nothing(qtbot: QtBot) -> None:

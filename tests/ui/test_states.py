@@ -35,7 +35,7 @@ from desktop.ui.theme import Appearance
 from desktop.ui.topbar import EnginePill
 from desktop.ui.views import fitting
 from tests.support.data import ROOT
-from tests.ui.stage import STATES, StagedSession
+from tests.ui.stage import ENGINE_SETTINGS, STATES, StagedSession
 
 OUT = ROOT / "tests" / "_output" / "states"
 SIZES = ((1024, 700), (1280, 800), (1920, 1080))
@@ -45,7 +45,7 @@ def cut_words(window: QWidget) -> list[str]:
     """What cannot be read whole: text wider or higher than the room its widget has."""
     found = []
     for widget in window.findChildren(QWidget):
-        if not widget.isVisible() or widget.width() <= 0:
+        if not widget.isVisible() or widget.width() <= 0 or widget.window() is not window:
             continue
         reason = _cut(widget) or _covered(widget, window)
         if reason:
@@ -134,7 +134,8 @@ def staged(qtbot: QtBot, appearance: Appearance, loop: asyncio.AbstractEventLoop
     made: list[MainWindow] = []
 
     def build(state: str) -> tuple[MainWindow, StagedSession]:
-        session = StagedSession(Values({"engine": "scripted"}))
+        session = StagedSession(Values(
+            ENGINE_SETTINGS.get(state.split("-")[0], {"engine": "scripted"})))
         window = MainWindow(session, appearance, Store(), loop)  # type: ignore[arg-type]
         made.append(window)
         window.resize(1280, 800)
@@ -152,8 +153,10 @@ def staged(qtbot: QtBot, appearance: Appearance, loop: asyncio.AbstractEventLoop
             window.show_bottom(window.problem_list)
         elif state == "password":
             window.queue.ask_password(4)
-        elif state == "settings-advanced":
+        elif state in ("settings-advanced", "vllm-advanced"):
             window.settings.set_advanced(True)
+        if state in ("vllm-memory", "vllm-no-model", "remote-gone"):
+            window.show_bottom(window.problem_list)
         # The page is drawn and its result laid out before anybody looks.
         qtbot.wait(400)
         return window, session

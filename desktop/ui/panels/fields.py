@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QFocusEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractSpinBox,
@@ -13,13 +13,15 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QLineEdit,
+    QPlainTextEdit,
     QPushButton,
     QSlider,
     QSpinBox,
+    QVBoxLayout,
     QWidget,
 )
 
-from desktop.i18n import _
+from desktop.i18n import N_, _
 from desktop.settings import Setting, Value
 from desktop.ui.tokens import LIGHT, Theme
 
@@ -66,19 +68,78 @@ class _WheelGuard(QObject):
         return False
 
 
+class Addresses(QPlainTextEdit):
+    """A list, one entry a line. Its value is the entries with a space between two."""
+
+    given = Signal()
+    """A person has left the field."""
+    LINES = 3
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setTabChangesFocus(True)
+        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.setFixedHeight(self.fontMetrics().lineSpacing() * self.LINES + 14)
+
+    def value(self) -> str:
+        """What is entered."""
+        return " ".join(self.toPlainText().replace(",", " ").split())
+
+    def set_value(self, value: str) -> None:
+        """Show VALUE."""
+        if value != self.value():
+            self.setPlainText("\n".join(value.replace(",", " ").split()))
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.given.emit()
+
+    def sizeHint(self) -> QSize:
+        return QSize(120, self.height())
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+
+PLACEHOLDERS = {
+    "model": N_("the downloaded one"), "engine_interpreter": N_("the one that runs Verso"),
+    "devices": N_("all"), "remote_model": N_("the first it lists"),
+    "hub_address": N_("none"), "proxy": N_("as the environment says"), "stop": N_("none"),
+}
+"""What an empty field means."""
+
+ACTIONS: dict[str, tuple[tuple[str, str], ...]] = {
+    "model": (("get_model", N_("Get the model…")),),
+    "engine_interpreter": (("check", N_("Check")),),
+    "servers": (("probe", N_("Probe servers")), ("key", N_("Key…"))),
+}
+"""Setting → what can be done about it: an action of the window and its name."""
+
+
 class Field(QWidget):
     """The control of one setting. ``changed`` is emitted with every value a person gives."""
 
     changed = Signal(str, object)
     """Key and value."""
+    action_wanted = Signal(str)
+    """One of :data:`ACTIONS`."""
+    _shown = ""
+    """What a list was last known to hold."""
 
     def __init__(self, setting: Setting, value: Value, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setting = setting
-        self._layout = QHBoxLayout(self)
-        self._layout.setContentsMargins(0, 0, 0, 0)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        self._layout = QHBoxLayout()
         self._layout.setSpacing(8)
+        column.addLayout(self._layout)
         self.control: QWidget = self._make()
+        self.buttons: dict[str, QPushButton] = {}
+        if setting.is_path or setting.key in ACTIONS:
+            # Below, so that a path has the whole width.
+            column.addLayout(self._actions(ACTIONS.get(setting.key, ())))
         self.control.setAccessibleName(_(setting.title))
         self.control.setAccessibleDescription(_(setting.help))
         self.control.setToolTip(_(setting.help))
@@ -116,15 +177,47 @@ class Field(QWidget):
             return self._slider(setting.minimum, setting.maximum, setting.step or 0.01)
         if setting.kind in (int, float):
             return self._spin()
+        if setting.key == "servers":
+            addresses = Addresses()
+            addresses.setPlaceholderText("http://gpu1:8000/v1")
+            addresses.given.connect(lambda: self._tell_list(addresses))
+            self._layout.addWidget(addresses, 1)
+            return addresses
         edit = QLineEdit()
+        edit.setPlaceholderText(_(PLACEHOLDERS.get(setting.key, "")))
         edit.editingFinished.connect(lambda: self._tell(edit.text().strip()))
         self._layout.addWidget(edit, 1)
-        if setting.is_path:
-            browse = QPushButton(_("Browse…"))
-            browse.setAccessibleName(_("Browse for {title}").format(title=_(setting.title)))
-            browse.clicked.connect(lambda: self._browse(edit))
-            self._layout.addWidget(browse)
         return edit
+
+    def _tell_list(self, addresses: Addresses) -> None:
+        if addresses.value() != self._shown:
+            self._shown = addresses.value()
+            self._tell(self._shown)
+
+    def _actions(self, declared: tuple[tuple[str, str], ...]) -> QHBoxLayout:
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        edit = self.control
+        if isinstance(edit, QLineEdit):
+            browse = QPushButton(_("Browse…"))
+            browse.setAccessibleName(_("Browse for {title}").format(title=_(self.setting.title)))
+            browse.clicked.connect(lambda: self._browse(edit))
+            row.addWidget(browse)
+        for name, title in declared:
+            button = QPushButton(_(title))
+            button.clicked.connect(lambda _checked=False, name=name: self._act(name))
+            self.buttons[name] = button
+            row.addWidget(button)
+        row.addStretch(1)
+        return row
+
+    def _act(self, name: str) -> None:
+        """What stands in the field counts, also where it was not left yet."""
+        if isinstance(self.control, Addresses):
+            self._tell_list(self.control)
+        elif isinstance(self.control, QLineEdit):
+            self._tell(self.control.text().strip())
+        self.action_wanted.emit(name)
 
     def _slider(self, least: float, most: float, step: float) -> QWidget:
         slider = QSlider(Qt.Orientation.Horizontal)
@@ -159,7 +252,11 @@ class Field(QWidget):
     def _browse(self, edit: QLineEdit) -> None:
         dialog = QFileDialog(self, _(self.setting.title), edit.text())
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        if self.setting.key == "engine_interpreter":
+            # A program, or the folder of an environment: that is typed.
+            dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        else:
+            dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.fileSelected.connect(edit.setText)
         dialog.fileSelected.connect(self._tell)
         dialog.open()
@@ -182,6 +279,9 @@ class Field(QWidget):
             self.blockSignals(False)
         elif isinstance(self.control, (QSpinBox, QDoubleSpinBox)):
             self.control.setValue(value)  # type: ignore[arg-type]
+        elif isinstance(self.control, Addresses):
+            self._shown = str(value)
+            self.control.set_value(self._shown)
         elif isinstance(self.control, QLineEdit):
             self.control.setText(str(value))
         self.control.blockSignals(blocked)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-
+from desktop.client.interpreter import missing_here
 from desktop.engines.registry import EngineEntry
 from desktop.engines.visual_tokens import visual_tokens
 from desktop.i18n import _
 from desktop.jobs.events import PageView
 from desktop.protocol.messages import EngineReady
-from desktop.settings import Applies, Values
+from desktop.settings import Applies, Values, setting
 from desktop.ui import words
 
 
@@ -45,8 +44,11 @@ def got(key: str, ready: EngineReady | None) -> str:
         if ready.cache_tokens:
             parts.append(_("{n} tokens of cache").format(n=words.count_of(ready.cache_tokens)))
         return words.DOT.join(parts)
-    if key == "max_tokens" and ready.context:
+    if key in ("max_tokens", "max_model_len") and ready.context:
         return _("The engine's context is {n} tokens.").format(n=words.count_of(ready.context))
+    if key == "eager" and ready.versions.get("vllm"):
+        return _("The engine runs in eager mode.") if ready.eager else _(
+            "The engine runs with compiled graphs.")
     return ""
 
 
@@ -60,15 +62,72 @@ def engine_got(ready: EngineReady | None) -> str:
             used=words.bytes_of(ready.memory_used), total=words.bytes_of(ready.memory_total)))
     elif ready.memory_used:
         parts.append(words.bytes_of(ready.memory_used))
+    if ready.cache_tokens:
+        parts.append(_("{n} tokens of cache").format(n=words.count_of(ready.cache_tokens)))
     return words.DOT.join(part for part in parts if part)
 
 
-def why_missing(entry: EngineEntry) -> str:
-    """Why an engine cannot be chosen and what to do, "" when it can."""
-    missing = entry.missing()
-    if not missing:
-        return ""
-    return _("{engine} needs {modules}, which this Python does not have. "
-             "Install Verso with all it needs and start it again: {command}").format(
-        engine=_(entry.title), modules=", ".join(missing),
-        command=f"{sys.executable} -m pip install --upgrade verso-ocr")
+def engine_facts(ready: EngineReady) -> list[tuple[str, str]]:
+    """Everything the engine got, as names and values."""
+    facts = [(_("Model"), ready.model), (_("Device"), ready.device),
+             (_("Pages at once"), str(ready.capacity) if ready.capacity else "")]
+    if ready.memory_total:
+        memory = _("{used} held, {free} free of {total}").format(
+            used=words.bytes_of(ready.memory_used), free=words.bytes_of(ready.memory_free),
+            total=words.bytes_of(ready.memory_total))
+        facts.append((_("Memory"), memory))
+    elif ready.memory_used:
+        facts.append((_("Memory"), _("{used} held").format(
+            used=words.bytes_of(ready.memory_used))))
+    if ready.cache_tokens:
+        facts.append((_("KV cache"), _("{n} tokens").format(
+            n=words.count_of(ready.cache_tokens))))
+    if ready.context:
+        facts.append((_("Context"), _("{n} tokens").format(n=words.count_of(ready.context))))
+    if ready.versions.get("vllm"):
+        facts.append((_("Mode"), _("eager") if ready.eager else _("compiled graphs")))
+    if ready.versions:
+        facts.append((_("Versions"), ", ".join(
+            f"{TITLES.get(name, name)} {version}" for name, version in ready.versions.items())))
+    return [(name, value) for name, value in facts if value]
+
+
+TITLES = {"vllm": "vLLM", "pillow": "Pillow", "python": "Python"}
+"""Names of packages as their makers write them."""
+
+
+def installed_here(entry: EngineEntry) -> bool:
+    """Whether the Python that runs Verso has what ENTRY needs."""
+    return not entry.missing()
+
+
+def elsewhere(entry: EngineEntry) -> bool:
+    """Whether another Python may run ENTRY."""
+    return setting("engine_interpreter").applies_to(entry.name)
+
+
+def why_missing(entry: EngineEntry, values: Values | None = None) -> str:
+    """Why an engine cannot start as VALUES are, and what to do; "" when nothing is known
+    against it."""
+    if values is not None and elsewhere(entry) and values["engine_interpreter"]:
+        return ""  # judged there, when it is checked or started
+    missing = missing_here(entry, choosable=elsewhere(entry))
+    return missing.problem().line() if missing else ""
+
+
+def engine_title(entry: EngineEntry, values: Values) -> str:
+    """The engine's name in a list of them, with a word when it is not there."""
+    if why_missing(entry, values):
+        return _("{engine} (not installed)").format(engine=_(entry.title))
+    return _(entry.title)
+
+
+def relevant(key: str, values: Values) -> bool:
+    """Whether the setting KEY does anything while the others are as they are."""
+    if key == "custom_prompt":
+        return values["prompt"] in ("custom", "locate")
+    if key in ("ngram_size", "ngram_window"):
+        return bool(values["ngram_preset"] == "custom" and values["ngram"] != "off")
+    if key == "ngram_preset":
+        return bool(values["ngram"] != "off")
+    return True

@@ -7,6 +7,8 @@ from PySide6.QtCore import (
     QModelIndex,
     QPersistentModelIndex,
     QPoint,
+    QRect,
+    QRectF,
     QSize,
     Qt,
     Signal,
@@ -16,7 +18,9 @@ from PySide6.QtGui import (
     QGuiApplication,
     QKeyEvent,
     QKeySequence,
+    QMouseEvent,
     QPainter,
+    QPen,
     QResizeEvent,
 )
 from PySide6.QtWidgets import (
@@ -32,6 +36,7 @@ from PySide6.QtWidgets import (
 
 from desktop.i18n import N_, _
 from desktop.jobs.events import ProblemView
+from desktop.ui.remedies import remedy
 from desktop.ui.texts import say
 from desktop.ui.theme import Theme, colour, pixmap
 from desktop.ui.views.delegate import bold, small
@@ -101,12 +106,15 @@ class ProblemsModel(QAbstractListModel):
 
 
 class _Delegate(QStyledItemDelegate):
-    """Place and sentence, then the way out, wrapped to the width there is."""
+    """Place and sentence, then the way out, wrapped to the width there is; below them what the
+    window can do about it, as a button."""
 
     def __init__(self, view: QListView, theme: Theme) -> None:
         super().__init__(view)
         self._view = view
         self.theme = theme
+        self.over = ""
+        """Key of the problem whose button the pointer is over."""
 
     def _lines(self, problem: ProblemView) -> tuple[list[str], list[str], list[str]]:
         width = self._view.viewport().width() - 3 * PAD - ICON
@@ -120,9 +128,36 @@ class _Delegate(QStyledItemDelegate):
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         place, message, hint = self._lines(index.data(VIEW_ROLE))
         font = self._view.font()
+        button = self._button_height() + 6 if remedy(index.data(VIEW_ROLE).problem) else 0
         return QSize(0, len(place) * QFontMetrics(bold(font)).height()
                      + len(message) * QFontMetrics(font).height()
-                     + len(hint) * QFontMetrics(small(font)).height() + 2 * PAD - 4)
+                     + len(hint) * QFontMetrics(small(font)).height() + 2 * PAD - 4 + button)
+
+    def _button_height(self) -> int:
+        return QFontMetrics(small(self._view.font())).height() + 8
+
+    def button_area(self, rect: QRect, problem: ProblemView) -> QRect:
+        """Where in the row RECT the button of PROBLEM is; empty where it has none."""
+        offer = remedy(problem.problem)
+        if offer is None:
+            return QRect()
+        width = QFontMetrics(small(self._view.font())).horizontalAdvance(offer.text) + 24
+        height = self._button_height()
+        return QRect(rect.left() + 2 * PAD + ICON, rect.bottom() - height - PAD + 3, width,
+                     height)
+
+    def _paint_button(self, painter: QPainter, rect: QRect, problem: ProblemView) -> None:
+        area = self.button_area(rect, problem)
+        offer = remedy(problem.problem)
+        if offer is None:
+            return
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setBrush(colour(self.theme, "hover" if self.over == problem.key else "surface"))
+        painter.setPen(QPen(colour(self.theme, "border_strong"), 1))
+        painter.drawRoundedRect(QRectF(area).adjusted(0.5, 0.5, -0.5, -0.5), 6, 6)
+        painter.setFont(small(self._view.font()))
+        painter.setPen(colour(self.theme, "text"))
+        painter.drawText(area, Qt.AlignmentFlag.AlignCenter, offer.text)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         painter.save()
@@ -145,6 +180,7 @@ class _Delegate(QStyledItemDelegate):
             for line in lines:
                 painter.drawText(rect.left() + 2 * PAD + ICON, y + metrics.ascent(), line)
                 y += metrics.height()
+        self._paint_button(painter, rect, index.data(VIEW_ROLE))
         painter.restore()
 
 
@@ -153,6 +189,8 @@ class ProblemsPanel(QListView):
 
     go_to = Signal(object)
     """A ProblemView."""
+    remedy_wanted = Signal(object)
+    """The Remedy whose button was pressed."""
 
     def __init__(self, model: ProblemsModel, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -189,8 +227,41 @@ class ProblemsPanel(QListView):
         index = self.currentIndex()
         menu.addAction(_("Go there"), lambda: self.go_to.emit(index.data(VIEW_ROLE))
                        ).setEnabled(index.isValid())
+        offer = remedy(index.data(VIEW_ROLE).problem) if index.isValid() else None
+        if offer is not None:
+            menu.addAction(offer.text, lambda: self.remedy_wanted.emit(offer))
         menu.addAction(_("Copy"), self.copy).setEnabled(self.model().rowCount() > 0)
         menu.popup(self.viewport().mapToGlobal(position))
+
+    def _button_at(self, position: QPoint) -> ProblemView | None:
+        """The problem whose button is at POSITION."""
+        index = self.indexAt(position)
+        if not index.isValid():
+            return None
+        problem: ProblemView = index.data(VIEW_ROLE)
+        area = self._delegate.button_area(self.visualRect(index), problem)
+        return problem if area.contains(position) else None
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        super().mouseMoveEvent(event)
+        over = self._button_at(event.position().toPoint())
+        if (over.key if over else "") != self._delegate.over:
+            self._delegate.over = over.key if over else ""
+            self.viewport().setCursor(Qt.CursorShape.PointingHandCursor if over
+                                      else Qt.CursorShape.ArrowCursor)
+            self.viewport().update()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        super().mouseReleaseEvent(event)
+        pressed = self._button_at(event.position().toPoint())
+        offer = remedy(pressed.problem) if pressed else None
+        if offer is not None and event.button() == Qt.MouseButton.LeftButton:
+            self.remedy_wanted.emit(offer)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        # The second click on a button is no wish to go anywhere.
+        if self._button_at(event.position().toPoint()) is None:
+            super().mouseDoubleClickEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.matches(QKeySequence.StandardKey.Copy):

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, Signal
+from functools import partial
+
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtWidgets import (
-    QComboBox,
     QFrame,
     QHBoxLayout,
     QLabel,
-    QPushButton,
     QScrollArea,
-    QSizePolicy,
     QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
-from desktop.engines import registry
 from desktop.i18n import N_, _
 from desktop.jobs.events import EngineState, EngineView, PageView
 from desktop.settings import SETTINGS, Applies, Section, Setting, Values
 from desktop.ui import words
 from desktop.ui.panels import notes
+from desktop.ui.panels.captions import label, small
+from desktop.ui.panels.chooser import EngineChooser
 from desktop.ui.panels.fields import Field
 from desktop.ui.texts import say
 from desktop.ui.theme import icon
@@ -36,79 +36,9 @@ def visible_and_advanced(engine: str) -> tuple[list[Setting], list[Setting]]:
     panel = [s for s in SETTINGS
              if s.panel and s.section is not Section.APPEARANCE and s.applies_to(engine)]
     shown = [s for s in panel if s.visible_with(engine)][:MOST_VISIBLE]
-    return shown, [s for s in panel if s not in shown]
-
-
-def _label(text: str, role: str) -> QLabel:
-    label = QLabel(text)
-    label.setProperty("role", role)
-    label.setWordWrap(role in ("secondary", "error", "warning"))
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    if label.wordWrap():
-        label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
-    return label
-
-
-def _small(label: QLabel) -> QLabel:
-    font = label.font()
-    font.setPointSizeF(font.pointSizeF() * 0.88)
-    label.setFont(font)
-    return label
-
-
-class EngineChooser(QWidget):
-    """Which engine reads; those that cannot be used say why, in place."""
-
-    changed = Signal(str, object)
-    retry_wanted = Signal()
-
-    def __init__(self, current: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        self.box = QComboBox()
-        self.box.setAccessibleName(_("Engine"))
-        self.box.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        column.addWidget(self.box)
-        self._missing: list[QLabel] = []
-        for entry in registry.ENGINES:
-            if entry.hidden and entry.name != current:
-                continue
-            self.box.addItem(_(entry.title), entry.name)
-            why = notes.why_missing(entry)
-            if why:
-                item = self.box.model().item(self.box.count() - 1)  # type: ignore[attr-defined]
-                item.setEnabled(False)
-                self._missing.append(_small(_label(why, "warning")))
-                column.addWidget(self._missing[-1])
-        self.box.setCurrentIndex(self.box.findData(current))
-        self.box.activated.connect(
-            lambda _row: self.changed.emit("engine", self.box.currentData()))
-        self.setFocusProxy(self.box)
-        self.note = _small(_label("", "secondary"))
-        self.problem = _small(_label("", "error"))
-        self.again = QPushButton(_("Try again"))
-        self.again.clicked.connect(self.retry_wanted)
-        for widget in (self.note, self.problem):
-            column.addWidget(widget)
-        column.addWidget(self.again, 0, Qt.AlignmentFlag.AlignLeft)
-        self.show_engine(None)
-
-    def show_engine(self, engine: EngineView | None) -> None:
-        """Say what the engine got, or why it does not run and what to do."""
-        ready = engine.ready if engine and engine.state is EngineState.READY else None
-        note = notes.engine_got(ready)
-        problem = engine.problem if engine else None
-        failed = engine is not None and engine.state in (EngineState.FAILED,
-                                                         EngineState.RESTARTING)
-        if engine is not None and not note and engine.state is EngineState.LOADING:
-            note = engine.step
-        self.note.setText(note)
-        self.note.setVisible(bool(note))
-        self.problem.setText(problem.line() if problem and failed else "")
-        self.problem.setVisible(bool(self.problem.text()))
-        self.again.setVisible(engine is not None and engine.state is EngineState.FAILED)
+    more = [s for s in panel if s not in shown]
+    # Without these two nothing else about such an engine matters.
+    return shown, sorted(more, key=lambda s: s.key not in ("model", "engine_interpreter"))
 
 
 class _Row(QWidget):
@@ -125,7 +55,7 @@ class _Row(QWidget):
         self.title.setBuddy(field)
         self.title.setWordWrap(True)
         self.title.setToolTip(_(setting.help))
-        self.badge = _small(_label(
+        self.badge = small(label(
             notes.badge(setting.applies),
             "badge-warning" if setting.applies is Applies.ENGINE_RESTART else "badge"))
         self.badge.setToolTip(_("When a change takes effect"))
@@ -143,7 +73,7 @@ class _Row(QWidget):
             head.addWidget(self.badge, 0, Qt.AlignmentFlag.AlignVCenter)
             column.addLayout(head)
             column.addWidget(field)
-        self.note = _small(_label("", "secondary"))
+        self.note = small(label("", "secondary"))
         self.note.hide()
         column.addWidget(self.note)
 
@@ -160,6 +90,12 @@ class SettingsPanel(QScrollArea):
     """Key and value a person gave."""
     retry_wanted = Signal()
     """The engine should be started again."""
+    action_wanted = Signal(str)
+    """Something that can be done about a setting (see ``fields.ACTIONS``)."""
+    remedy_wanted = Signal(object)
+    """A Remedy for what is wrong with the engine."""
+    details_wanted = Signal()
+    """What the engine got, all of it."""
 
     def __init__(self, values: Values, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -186,6 +122,7 @@ class SettingsPanel(QScrollArea):
             return
         for key, field in self._fields.items():
             field.set_value(values[key])
+        self._chooser.set_values(values)
         self._refresh()
 
     def set_engine(self, engine: EngineView) -> None:
@@ -197,6 +134,21 @@ class SettingsPanel(QScrollArea):
         """Show facts of PAGE, and what settings cost on it."""
         self._page = page
         self._refresh()
+
+    def show_setting(self, key: str) -> None:
+        """Bring the control of the setting KEY into sight and give it the focus."""
+        field = self._fields.get(key)
+        if field is None:
+            self.setFocus()
+            return
+        if self._advanced.isAncestorOf(field):
+            self.set_advanced(True)
+        # A lay-out that has just unfolded has its sizes after the next turn of the loop.
+        QTimer.singleShot(0, field, partial(self._go_to, key))
+
+    def _go_to(self, key: str) -> None:
+        self.ensureWidgetVisible(self._rows[key], 0, 24)
+        self._fields[key].setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def set_advanced(self, opened: bool) -> None:
         """Show or fold the settings under Advanced."""
@@ -226,8 +178,14 @@ class SettingsPanel(QScrollArea):
         column.setContentsMargins(12, 8, 12, 12)
         column.setSpacing(12)
         shown, more = visible_and_advanced(self._values["engine"])
+        # What belongs to the chosen task stands with it.
+        beside = [setting for setting in more if setting.key == "custom_prompt"]
         for setting in shown:
             column.addWidget(self._row(setting))
+            if setting.key == "prompt":
+                for each in beside:
+                    column.addWidget(self._row(each))
+        more = [setting for setting in more if setting not in beside]
         self._more = QToolButton()
         self._more.setText(_("Advanced ({n})").format(n=len(more)))
         self._more.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
@@ -248,8 +206,8 @@ class SettingsPanel(QScrollArea):
         self._line = QFrame()
         self._line.setProperty("role", "line")
         column.addWidget(self._line)
-        self._facts_title = _label("", "heading")
-        self._facts = _small(_label("", "secondary"))
+        self._facts_title = label("", "heading")
+        self._facts = small(label("", "secondary"))
         column.addWidget(self._facts_title)
         column.addWidget(self._facts)
         column.addStretch(1)
@@ -263,13 +221,16 @@ class SettingsPanel(QScrollArea):
 
     def _row(self, setting: Setting) -> QWidget:
         if setting.key == "engine":
-            self._chooser = EngineChooser(self._values["engine"])
+            self._chooser = EngineChooser(self._values)
             self._chooser.changed.connect(self.changed)
             self._chooser.retry_wanted.connect(self.retry_wanted)
+            self._chooser.remedy_wanted.connect(self.remedy_wanted)
+            self._chooser.details_wanted.connect(self.details_wanted)
             row = _Row(setting, self._chooser, compact=False)
         else:
             field = Field(setting, self._values[setting.key])
             field.changed.connect(self.changed)
+            field.action_wanted.connect(self.action_wanted)
             self._fields[setting.key] = field
             row = _Row(setting, field, field.compact)
         self._rows[setting.key] = row
@@ -289,6 +250,7 @@ class SettingsPanel(QScrollArea):
                  else None)
         self._chooser.show_engine(self._engine)
         for key, row in self._rows.items():
+            row.setVisible(notes.relevant(key, self._values))
             if key == "crop":
                 row.set_note(notes.crop_cost(self._values, self._page))
             elif key != "engine":
