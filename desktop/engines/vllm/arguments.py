@@ -17,7 +17,7 @@ from typing import Any
 from desktop.engines.model import sampling
 from desktop.engines.vllm.failures import BadArgument, RefusedArgument, UnknownArgument
 from desktop.i18n import N_, _
-from desktop.settings import BY_KEY, InvalidSetting
+from desktop.settings import BY_KEY
 
 SEQUENCES = 100
 """Pages that vLLM works on at once by our own choice (max_num_seqs)."""
@@ -33,6 +33,9 @@ _CROP_OUT = N_("Use the setting “Crop mode”: off sends the page as one small
 _REFUSED: dict[str, tuple[str, str]] = {
     "mm_processor_kwargs": (_CROP, _CROP_OUT),
     "crop_mode": (_CROP, _CROP_OUT),
+    "model": (
+        N_("the model is examined before vLLM is asked"),
+        N_("Use the setting “Model” (--model FOLDER).")),
     "skip_tokenizer_init": (
         N_("without a tokenizer the engine writes numbers instead of text"),
         N_("Leave it out.")),
@@ -59,10 +62,6 @@ _AS_SETTINGS = {
 """vLLM's names of what we have a setting for; passing them through is allowed and wins."""
 
 
-_SHARED = ("dtype", "quantization", "block_size", "max_model_len")
-"""Settings with vLLM's own names: passed through, they may have values that ours does not offer."""
-
-
 @dataclass(frozen=True)
 class Arguments:
     """``values`` for vLLM's engine; ``notes`` on what could not be done, in sentences."""
@@ -72,10 +71,10 @@ class Arguments:
 
 
 def passed_through(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The ``--engine-arg`` pairs among what the engine was started with: all keys that no
-    setting declares, and values that a setting does not offer. Raises RefusedArgument."""
-    extra = {key.replace("-", "_"): value for key, value in settings.items()
-             if key not in BY_KEY or _is_theirs(key, value)}
+    """The ``--engine-arg`` pairs among what the engine was started with (``engine_args``), by
+    vLLM's names. Raises RefusedArgument."""
+    extra = {key.replace("-", "_"): value
+             for key, value in (settings.get("engine_args") or {}).items()}
     for key in extra:
         if key in _REFUSED:
             reason, way_out = _REFUSED[key]
@@ -84,22 +83,10 @@ def passed_through(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def declared(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The declared settings with the types of their declarations (``--engine-arg dtype=…``
-    brings text); defaults where they are missing. Raises InvalidSetting."""
-    return {key: setting.parse(settings[key])
-            if key in settings and not _is_theirs(key, settings[key]) else setting.default
+    """The declared settings among SETTINGS; defaults where they are missing. Raises
+    InvalidSetting."""
+    return {key: setting.parse(settings[key]) if key in settings else setting.default
             for key, setting in BY_KEY.items()}
-
-
-def _is_theirs(key: str, value: Any) -> bool:
-    """Whether the setting KEY has a VALUE that only vLLM may know."""
-    if key not in _SHARED or not isinstance(value, str):
-        return False
-    try:
-        BY_KEY[key].parse(value)
-    except InvalidSetting:
-        return True
-    return False
 
 
 def uses_ngram(values: Mapping[str, Any]) -> bool:

@@ -33,6 +33,9 @@ from desktop.engines.model import fitting
 from desktop.protocol.messages import SubmitPage
 
 _MOST_THREADS = 16
+_INTERVAL = 8
+"""Tokens from one delta to the next after the first: a delta for each token of a hundred pages
+keeps the loop from feeding the engine, and nobody can read as fast."""
 _TEMPLATES = 64
 """Prompts that are kept: kinds of grids times prompts in use."""
 
@@ -43,7 +46,7 @@ def threads(settings: Mapping[str, Any]) -> int:
 
 
 def arguments(settings: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
-    """vLLM's arguments that the way of preparing needs; KNOWN are those that this version has.
+    """vLLM's arguments that feeding it needs; KNOWN are those that this version has.
 
     Pages differ: a cache of prepared ones would only hold memory, and it forbids more than one
     thread. With raw pages few are rendered by vLLM, and each thread costs it a tokenizer.
@@ -51,6 +54,7 @@ def arguments(settings: Mapping[str, Any], known: Collection[str]) -> dict[str, 
     wanted = {
         "mm_processor_cache_gb": 0,
         "renderer_num_workers": 1 if _plugin() is not None else threads(settings),
+        "stream_interval": _INTERVAL,
     }
     return {key: value for key, value in wanted.items() if key in known}
 

@@ -222,9 +222,13 @@ def _with(values: Mapping[str, Any], typed: Mapping[str, Any]) -> dict[str, Any]
     found = dict(values)
     for theirs, ours in (("gpu_memory_utilization", "memory_utilization"),
                          ("tensor_parallel_size", "tensor_parallel"),
-                         ("pipeline_parallel_size", "pipeline_parallel")):
-        if theirs in typed:
+                         ("pipeline_parallel_size", "pipeline_parallel"),
+                         ("quantization", "quantization"), ("dtype", "dtype"),
+                         ("max_model_len", "max_model_len")):
+        if typed.get(theirs) is not None:
             found[ours] = typed[theirs]
+    if int(found["max_model_len"]) < 1:  # vLLM's "auto": as much as fits.
+        found["max_model_len"] = values["max_model_len"]
     return found
 
 

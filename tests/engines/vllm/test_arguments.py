@@ -84,31 +84,31 @@ def test_what_a_version_lacks_is_left_out_and_told() -> None:
     assert "block_size" in built.notes[1]
 
 
-def test_passed_through_are_the_keys_without_a_setting() -> None:
-    settings = {**Values().as_dict(), "seed": "3", "kv-cache-dtype": "fp8"}
-    assert arguments.passed_through(settings) == {"seed": "3", "kv_cache_dtype": "fp8"}
+def test_passed_through_are_the_engine_arguments() -> None:
+    settings = {**Values().as_dict(), "seed": "3",
+                "engine_args": {"seed": "3", "kv-cache-dtype": "fp8", "dtype": "half"}}
+    assert arguments.passed_through(settings) == {
+        "seed": "3", "kv_cache_dtype": "fp8", "dtype": "half"}
+    assert arguments.passed_through(Values().as_dict()) == {}
+    assert arguments.declared(settings)["dtype"] == "auto"
 
 
 @pytest.mark.parametrize("key", ["mm_processor_kwargs", "mm-processor-kwargs", "crop_mode"])
 def test_what_kills_the_engine_is_refused(key: str) -> None:
     with pytest.raises(RefusedArgument) as caught:
-        arguments.passed_through({key: '{"crop_mode": false}'})
+        arguments.passed_through({"engine_args": {key: '{"crop_mode": false}'}})
     assert "Crop mode" in caught.value.problem().hint
 
 
-def test_a_declared_setting_may_come_as_text() -> None:
-    values = arguments.declared({"max_model_len": "4096", "eager": "true", "dtype": "float16"})
-    assert (values["max_model_len"], values["eager"], values["dtype"]) == (4096, True, "float16")
-    assert values["tensor_parallel"] == 1
+def test_settings_that_are_missing_have_their_defaults() -> None:
+    values = arguments.declared({"max_model_len": 4096})
+    assert (values["max_model_len"], values["tensor_parallel"]) == (4096, 1)
     with pytest.raises(InvalidSetting):
         arguments.declared({"tensor_parallel": "two"})
 
 
-def test_a_value_that_only_vllm_knows_is_passed_through() -> None:
-    settings = {**Values().as_dict(), "dtype": "half", "quantization": "modelopt"}
-    assert arguments.declared(settings)["dtype"] == "auto"
-    assert arguments.declared(settings)["quantization"] == "none"
-    assert arguments.passed_through(settings) == {"dtype": "half", "quantization": "modelopt"}
+def test_what_is_passed_through_wins() -> None:
+    assert arguments.merged(build().values, {"dtype": "half"})["dtype"] == "half"
 
 
 def test_logits_processors_are_added_to_ours() -> None:
