@@ -96,10 +96,11 @@ class Loader:
         _prepare_environment(values, needs)
         self._progress(_("Loading vLLM {version}").format(version=found.vllm), -1.0)
         cpu, device_type = _platform(found)
-        if cpu:
-            _limit_cache()
         known, typed = _typed(extra, found)
         usable = _usable(values, typed) if device_type == "cuda" else ()
+        if cpu:
+            needed = preflight.need(_with(values, typed), model)
+            preflight.host_memory(needed, _limit_cache(), *devices.host_memory())
         if usable and "kv_cache_memory_bytes" not in typed:
             usable = self._room(_with(values, typed), typed, model)
         built = arguments.build(values, known, cpu=cpu)
@@ -194,11 +195,13 @@ def _platform(found: versions.Versions) -> tuple[bool, str]:
     return bool(current_platform.is_cpu()), str(current_platform.device_type)
 
 
-def _limit_cache() -> None:
-    """By itself vLLM takes nearly all of the machine's memory for the cache."""
+def _limit_cache() -> int:
+    """Bytes of KV cache where the engine computes on the processor. By itself vLLM takes nearly
+    all of the machine's memory."""
     _total, available = devices.host_memory()
     gib = min(_CACHE_CPU, max(1, available // 4 >> 30)) if available else 1
-    os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", str(gib))
+    chosen = os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", str(gib))
+    return (int(chosen) if chosen.isdigit() else gib) << 30
 
 
 def _typed(extra: Mapping[str, Any],

@@ -101,6 +101,22 @@ def memory(values: Mapping[str, Any], needed: Need, devices: Sequence[Device]) -
             raise _too_small(device, share, needed, values)
 
 
+def host_memory(needed: Need, cache: int, total: int, available: int) -> None:
+    """Whether the machine's memory holds what is NEEDED and a KV cache of CACHE bytes, where the
+    engine computes on the processor: without room the system would kill it, or something else.
+    Raises OutOfMemory. TOTAL 0: not known."""
+    least = round(needed.weights + cache + _WORKING)
+    if not total or least <= available:
+        return
+    what = _("the engine needs {least:.1f} GB of this machine's memory ({weights:.1f} GB of "
+             "weights, {cache:.1f} GB of KV cache), and {available:.1f} of {total:.1f} GB are "
+             "free").format(least=least / GB, weights=needed.weights / GB, cache=cache / GB,
+                            available=available / GB, total=total / GB)
+    raise OutOfMemory(what=what, way_out=_(
+        "End other programs, set the variable VLLM_CPU_KVCACHE_SPACE to fewer GiB, or use the "
+        "built-in engine or a server elsewhere."))
+
+
 def _occupied(device: Device, share: float, needed: Need) -> OutOfMemory:
     fits = math.floor((device.free / device.total - 0.01) * 100) / 100
     what = _("the engine may take {share:.0%} of the {total:.1f} GB of device {number} ({name}), "

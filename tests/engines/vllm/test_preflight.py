@@ -125,6 +125,16 @@ def test_what_is_advised_passes() -> None:
     preflight.memory(values(memory_utilization=0.74), MODEL, [gpu(14, 13.9)])
 
 
+def test_a_processor_needs_the_machines_memory() -> None:
+    preflight.host_memory(MODEL, GB, 32 * GB, 20 * GB)
+    preflight.host_memory(MODEL, GB, 0, 0)
+    with pytest.raises(OutOfMemory) as caught:
+        preflight.host_memory(MODEL, GB, 16 * GB, 9 * GB)
+    message = caught.value.problem().message
+    assert "10.8 GB" in message
+    assert "9.0 of 16.0 GB" in message
+
+
 def test_visible_devices_as_cuda_reads_them() -> None:
     found = [gpu(1, 1, number=number) for number in range(4)]
 
