@@ -18,7 +18,7 @@ import msgspec
 from desktop.engines.remote import answers
 from desktop.engines.remote.addresses import place
 from desktop.engines.remote.answers import Asked, Chunk, Model
-from desktop.engines.remote.errors import Away, Broken, Certificate, NotOpenAI
+from desktop.engines.remote.errors import Away, Broken, Certificate, NotOpenAI, Silent
 from desktop.engines.remote.keys import Key
 from desktop.engines.remote.sse import EventStream, Junk
 from desktop.i18n import _
@@ -110,7 +110,7 @@ class Connection:
         request = self._client.build_request(
             "POST", self.address + "/chat/completions", content=body, timeout=timeout,
             headers={"Content-Type": "application/json", "Accept": "text/event-stream"})
-        with _translated(self, silence):
+        with _translated(self, silence) as heard:
             response = await self._client.send(request, stream=True)
             try:
                 if response.status_code != 200:
@@ -120,6 +120,7 @@ class Connection:
                 if "text/event-stream" in kind:
                     async with aclosing(self._stream(response, asked, silence)) as stream:
                         async for chunk in stream:
+                            heard.text = heard.text or bool(chunk.text)
                             yield chunk
                 elif "json" in kind:
                     yield answers.chunk(await _all(response), asked, self.key)
@@ -208,9 +209,11 @@ class _translated:  # noqa: N801 - used as a word after "with"
         self._name = connection.name
         self._redact: Callable[[str], str] = connection.key.redact
         self._silence = silence
+        self.text = False
+        """Whether the page has begun."""
 
-    def __enter__(self) -> None:
-        return None
+    def __enter__(self) -> _translated:
+        return self
 
     def __exit__(self, kind: Any, error: Optional[BaseException], trace: Any) -> None:
         translated = self._of(error)
@@ -227,7 +230,8 @@ class _translated:  # noqa: N801 - used as a word after "with"
         if isinstance(error, (httpx.ConnectError, httpx.ProxyError)):
             return self._connect(error)
         if isinstance(error, httpx.TimeoutException):
-            return Broken(_("{server} sent nothing for {seconds:.0f} s").format(
+            kind = Broken if self.text else Silent
+            return kind(_("{server} sent nothing for {seconds:.0f} s").format(
                 seconds=self._silence, **words))
         if isinstance(error, (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, OSError)):
             return Broken(_("{server} broke off the connection ({kind})").format(

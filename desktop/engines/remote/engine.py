@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Optional
 
-from desktop.engines.base import Engine, Finish, Output, Progress, Restarted, Text
+from desktop.engines.base import Engine, Finish, Output, Progress, Regions, Restarted, Text
 from desktop.engines.model import fitting, outcome, prompts, sampling
 from desktop.engines.remote import addresses, keys, request, upload
 from desktop.engines.remote.connection import Connection, trust
@@ -21,6 +22,7 @@ from desktop.engines.remote.errors import (
     Passing,
     ServerError,
     ServersGone,
+    Silent,
 )
 from desktop.engines.remote.pool import Lease, Member, Pool
 from desktop.engines.remote.probe import Report, choose, examine, problem_of
@@ -33,6 +35,10 @@ TRIES = 4
 PAGES = 32
 """Pages at once for a server that does not tell the size of its cache."""
 MOST_PAGES = 100
+_BEAT = 30.0
+"""Seconds after which a page that waits gives a sign of life."""
+_FULL = fitting.sent(1240, 1754, {}).tokens + fitting.TYPICAL_OUTPUT
+"""Tokens of a full page with its text."""
 _SLACK = 64
 """Pieces of text beyond the limit before a server counts as one that ignores it."""
 
@@ -55,8 +61,7 @@ class Node:
         """What it reads at once by our own choice."""
         if not self.cache_tokens:
             return PAGES
-        full = fitting.sent(1240, 1754, {}).tokens + fitting.TYPICAL_OUTPUT
-        return max(1, min(MOST_PAGES, self.cache_tokens // full))
+        return max(1, min(MOST_PAGES, self.cache_tokens // _FULL))
 
     def learn(self, report: Report) -> None:
         """Take over what was found out."""
@@ -75,7 +80,8 @@ class RemoteEngine(Engine):
         self._pool: Optional[Pool[Node]] = None
         self._wanted = ""
         self._workers: Optional[ThreadPoolExecutor] = None
-        self._expected = fitting.Expectation()
+        self._whole = 0
+        """Pages at once by the servers' own sizes."""
 
     async def start(self, settings: dict[str, Any], progress: Progress) -> EngineReady:
         """Ask every server what it is and try it with a page.
@@ -96,6 +102,8 @@ class RemoteEngine(Engine):
         reports = await self._examine_all(progress)
         members = [Member(node, node.connection.name, node.pages) for node in self._nodes]
         self._pool = Pool(members, self._look)
+        self._whole = sum(node.pages for node in self._nodes)
+        self.set_concurrency(self._whole)
         for member, report in zip(members, reports, strict=True):
             if report.error is not None:
                 self._pool.rest(member, report.error)
@@ -103,15 +111,13 @@ class RemoteEngine(Engine):
                 if report.error is None]
         if not good:
             raise _none(reports)
-        self.budget = sum(node.cache_tokens for node in good) \
-            if all(node.cache_tokens for node in good) else 0
         contexts = [node.context for node in good if node.context]
         versions = {f"vllm {node.connection.name}": node.version for node in good if node.version}
         return EngineReady(
             engine=self.name, model=", ".join(dict.fromkeys(node.model for node in good)),
             device=", ".join(node.connection.name for node in good),
-            capacity=sum(node.pages for node in good),
-            cache_tokens=self.budget, context=min(contexts, default=0), versions=versions,
+            capacity=self._whole, cache_tokens=sum(node.cache_tokens for node in good),
+            context=min(contexts, default=0), versions=versions,
             notes=tuple(line for report in reports for line in report.notes()))
 
     async def read(self, page: SubmitPage) -> AsyncIterator[Output]:
@@ -123,7 +129,17 @@ class RemoteEngine(Engine):
         turn, breaks, begun = self._pool.turn(), 0, False
         avoid = self._without_guard(page)
         while True:
-            lease = await self._pool.take(page.priority, turn, avoid)
+            taking = asyncio.ensure_future(self._pool.take(page.priority, turn, avoid))
+            try:
+                while not (await asyncio.wait({taking}, timeout=_BEAT))[0]:
+                    yield Regions(())  # It waits for a place and is not forgotten.
+                lease = taking.result()
+            except BaseException:
+                # Stopped while it waited, perhaps just as it got a place.
+                if taking.done() and not taking.cancelled() and taking.exception() is None:
+                    self._pool.release(taking.result())
+                taking.cancel()
+                raise
             try:
                 async with aclosing(self._attempt(lease, page, ready, prompt)) as attempt:
                     async for output in attempt:
@@ -131,7 +147,7 @@ class RemoteEngine(Engine):
                         yield output
                 return
             except (Passing, ServerError) as error:
-                breaks += isinstance(error, Broken)
+                breaks += isinstance(error, (Broken, Silent))
                 if breaks >= TRIES:
                     raise PageGivenUp(tries=breaks, reason=str(error)) from None
             avoid = avoid | {lease.member.name}
@@ -139,13 +155,23 @@ class RemoteEngine(Engine):
                 begun = False
                 yield Restarted("server")
 
-    def cost(self, page: SubmitPage) -> int:
-        """Prompt and expected output, where the servers' caches are known."""
-        if not self.budget:
+    @property
+    def budget(self) -> int:  # type: ignore[override]
+        """In pages (the servers ration their memory themselves): as many as they take now, and as
+        many again that are ready to follow, so that no server waits for an image."""
+        if self._pool is None:
             return 0
-        visual = fitting.sent(page.width, page.height, page.settings).tokens
-        return visual + fitting.PROMPT_TOKENS + self._expected.of(
-            visual, int(page.settings.get("max_tokens", 8192)))
+        members = self._pool.usable() or self._pool.members
+        return min(2 * sum(member.limit for member in members),
+                   sum(member.most for member in self._pool.members))
+
+    def cost(self, page: SubmitPage) -> int:
+        """Every page is one."""
+        return 1
+
+    def parts(self, page: SubmitPage) -> tuple[tuple[int, int, int, int], ...]:
+        """Slices of a very long page."""
+        return fitting.parts(page)
 
     def second_try(self, page: SubmitPage) -> SubmitPage | None:
         """With the n-gram processor, where a server has it."""
@@ -154,16 +180,15 @@ class RemoteEngine(Engine):
         return sampling.second_try(page)
 
     def set_concurrency(self, pages: int) -> None:
-        """Spread PAGES over the servers by their size."""
+        """Spread PAGES over the servers by their size. As many as all servers would choose
+        together is taken as no choice: each then gets what it begins promptly."""
         if self._pool is None:
             return
         members = self._pool.members
         whole = sum(member.server.pages for member in members)
         for member in members:
             own = member.server.pages
-            member.most = max(own, -(-pages * own // max(1, whole)))
-            member.limit = max(member.limit, member.most) if not member.failures \
-                else min(member.limit, member.most)
+            member.allow(max(1, -(-pages * own // whole)), steered=pages == self._whole)
 
     async def close(self) -> None:
         """Close every connection."""
@@ -214,7 +239,7 @@ class RemoteEngine(Engine):
         try:
             known = node.context
             try:
-                async with aclosing(self._answer(node, page, ready, prompt)) as answer:
+                async with aclosing(self._answer(lease, page, ready, prompt)) as answer:
                     async for output in answer:
                         yield output
             except ContextTooSmall as error:
@@ -223,7 +248,7 @@ class RemoteEngine(Engine):
                 if told == known or told <= 0:
                     raise
                 node.context = told
-                async with aclosing(self._answer(node, page, ready, prompt)) as answer:
+                async with aclosing(self._answer(lease, page, ready, prompt)) as answer:
                     async for output in answer:
                         yield output
             spoken = True
@@ -239,8 +264,10 @@ class RemoteEngine(Engine):
             else:
                 self._pool.release(lease)
 
-    async def _answer(self, node: Node, page: SubmitPage, ready: upload.Upload,
+    async def _answer(self, lease: Lease[Node], page: SubmitPage, ready: upload.Upload,
                       prompt: str) -> AsyncGenerator[Output, None]:
+        assert self._pool is not None
+        node = lease.server
         before = request.prompt_tokens(ready.tokens, page.settings, prompt)
         limit = sampling.limit(page.settings, node.context, before)
         if limit.tokens <= 0:
@@ -249,12 +276,15 @@ class RemoteEngine(Engine):
                             guard=node.guard)
         silence = float(page.settings.get("server_silence") or 120)
         ending, finish, counted, pieces, sent = outcome.Ending(), None, 0, 0, 0
+        asked = time.monotonic()
         async with aclosing(node.connection.chat(body, node.model, silence)) as stream:
             async for chunk in stream:
                 finish = chunk.finish or finish
                 sent = chunk.prompt_tokens or sent
                 tokens = max(0, chunk.output_tokens - counted)
                 if chunk.text:
+                    if not pieces:
+                        self._pool.begun(lease, time.monotonic() - asked)
                     pieces += 1
                     tokens = tokens or (0 if chunk.output_tokens else 1)
                 counted += tokens
@@ -271,8 +301,6 @@ class RemoteEngine(Engine):
         if reason is None:
             raise Broken(_("{server} ended the answer without a reason").format(
                 server=node.connection.name))
-        if reason == "complete":
-            self._expected.learn(ready.tokens, counted)
         yield Finish(reason, sent, counted, limit.tokens)
 
 

@@ -151,5 +151,10 @@ class Broken(Passing):
     """5xx, a connection cut, silence, junk in the stream. The page may be what breaks it."""
 
 
+class Silent(Passing):
+    """Nothing came before the first text: the page waited in the server's own queue, or it
+    hangs."""
+
+
 class Away(Passing):
     """No connection: the page has nothing to do with it."""

@@ -3,6 +3,10 @@
 A server that fails rests, twice as long each time, and is asked for its models before it gets a
 page again; then it gets a single one until that has gone well. One that has too much to do is
 left alone for as long as it asks, and gets fewer pages at once from then on.
+
+How many pages a server can work on at once it does not say. Where nobody chose a number it begins
+with a few, and gets more as long as it begins them promptly: what waits in a server's own queue
+could be read by another, or go behind a page that is looked at.
 """
 
 from __future__ import annotations
@@ -16,7 +20,13 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Generic, List, Optional, Tuple, TypeVar
 
-from desktop.engines.remote.errors import Busy, Passing, ServerError, ServersGone
+from desktop.engines.remote.errors import (
+    Busy,
+    Passing,
+    ServerError,
+    ServersGone,
+    Silent,
+)
 from desktop.errors import VersoError
 from desktop.i18n import _
 
@@ -25,6 +35,11 @@ LONGEST_REST = 60.0
 """Seconds."""
 OUTAGE = 90.0
 """Seconds without any server after which pages no longer wait."""
+FEW = 16
+"""Pages at once that a server begins with."""
+PROMPT = 5.0
+LATE = 20.0
+"""Seconds to a page's first text: up to the first a server gets more, from the second on less."""
 
 _log = logging.getLogger(__name__)
 S = TypeVar("S")
@@ -50,6 +65,9 @@ class Member(Generic[S]):
         self.most = limit
         """Pages at once when all is well."""
         self.limit = limit
+        """Pages at once now."""
+        self.steered = False
+        """Whether ``limit`` follows how promptly pages begin."""
         self.load = 0
         self.state = State.UP
         self.failures = 0
@@ -63,6 +81,17 @@ class Member(Generic[S]):
         self.epoch = 0
         """Rises with each failure: what was begun before it and fails too is no new failure."""
         self.used = 0
+
+    def allow(self, most: int, *, steered: bool) -> None:
+        """At most MOST pages at once from now on: at once as many, or STEERED."""
+        begun = self.steered and steered
+        self.most, self.steered = most, steered
+        if self.failures:
+            self.limit = min(self.limit, most)
+        elif not begun:
+            self.limit = min(most, FEW) if steered else most
+        else:
+            self.limit = min(self.limit, most)
 
     @property
     def room(self) -> int:
@@ -135,7 +164,12 @@ class Pool(Generic[S]):
             if error is None:
                 self._well(member)
             elif isinstance(error, Busy):
-                self._busy(member, error)
+                # It took all others.
+                member.limit = max(1, min(member.limit, member.load))
+                self._failed(member, error.reason, error.after, look=False)
+            elif isinstance(error, Silent):
+                member.limit = max(1, min(member.limit, member.load // 2))
+                self._failed(member, error.reason, error.after)
             elif isinstance(error, Passing):
                 self._failed(member, error.reason, error.after)
             elif isinstance(error, ServerError):
@@ -145,6 +179,17 @@ class Pool(Generic[S]):
     def release(self, lease: Lease[S]) -> None:
         """Give LEASE back without a word on the server: the page was stopped."""
         self._free(lease)
+
+    def begun(self, lease: Lease[S], seconds: float) -> None:
+        """A page's first text came SECONDS after it was sent."""
+        member = lease.member
+        if not member.steered or lease.epoch != member.epoch:
+            return
+        if seconds <= PROMPT:
+            member.limit = min(member.most, member.limit + 1)
+            self._serve()
+        elif seconds >= LATE:
+            member.limit = max(1, member.limit - 1)
 
     def rest(self, member: Member[S], error: BaseException) -> None:
         """MEMBER failed before it had any page."""
@@ -192,12 +237,9 @@ class Pool(Generic[S]):
         member.failures = 0
         if member.state is not State.OUT:
             member.state, member.problem, member.error = State.UP, "", None
-        member.limit = min(member.most, member.limit + 1)
+        if not member.steered:
+            member.limit = min(member.most, member.limit + 1)
         self._down_since = 0.0
-
-    def _busy(self, member: Member[S], error: Busy) -> None:
-        member.limit = max(1, min(member.limit, member.load))
-        self._failed(member, error.reason, error.after, look=False)
 
     def _failed(self, member: Member[S], problem: str, after: float,
                 error: Optional[VersoError] = None, *, look: bool = True) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from desktop.engines.base import EngineDied, Finish, Restarted, Text
+from desktop.engines.base import EngineDied, Finish, Regions, Restarted, Text
 from desktop.engines.model import outcome, sampling
 from desktop.engines.remote import engine as engines
 from desktop.engines.remote import errors, keys, pool
@@ -286,7 +286,9 @@ def test_pages_wait_for_a_server_that_comes_back(server: FakeServer, a_page: Mak
         async with started(server) as (engine, _):
             server.stop()
             reading = [asyncio.create_task(outputs(engine, page)) for page in pages]
-            await asyncio.sleep(0.3)
+            assert engine._pool is not None
+            (member,) = engine._pool.members
+            await until(lambda: member.failures >= 3)
             assert not any(task.done() for task in reading)
             asked = server.listed
             server.start_again()
@@ -376,6 +378,73 @@ def test_the_least_loaded_gets_the_page(serve: Serve, a_page: MakePage) -> None:
     run(main())
 
 
+def test_a_server_gets_more_as_long_as_it_begins_pages_promptly(
+        server: FakeServer, a_page: MakePage) -> None:
+    server.pause = 0.02
+    pages = [a_page() for _ in range(40)]
+
+    async def main() -> None:
+        async with started(server) as (engine, ready):
+            engine.set_concurrency(ready.capacity)
+            assert ready.capacity == 32
+            assert engine.budget == ready.capacity, "as many again are made ready"
+            server.hold = True
+            tasks = [asyncio.create_task(outputs(engine, page)) for page in pages]
+            await until(lambda: server.running == 32)
+            server.hold = False
+            await asyncio.gather(*tasks)
+            assert server.most_running == 32
+            engine.set_concurrency(3)
+            server.most_running = 0
+            await asyncio.gather(*(outputs(engine, page) for page in pages[:9]))
+            assert server.most_running == 3 == engine.budget
+
+    run(main())
+
+
+def test_pages_that_wait_in_a_server_s_own_queue_are_too_many(
+        server: FakeServer, a_page: MakePage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Silence before the first text: fewer at once, and the page again."""
+    monkeypatch.setattr(pool, "PROMPT", -1.0)  # Never prompt enough to get more.
+    pages = [a_page(server_silence=1) for _ in range(12)]
+
+    async def main() -> None:
+        async with started(server) as (engine, ready):
+            engine.set_concurrency(ready.capacity)
+            server.always = Stall(0)
+            tasks = [asyncio.create_task(outputs(engine, page)) for page in pages]
+            await until(lambda: server.running == 12)
+            server.always = None
+            for task in tasks:
+                assert text_of(await task) == PAGE
+            assert engine._pool is not None
+            assert engine._pool.members[0].limit <= 6
+
+    run(main())
+
+
+def test_a_page_that_waits_gives_signs_of_life(server: FakeServer, a_page: MakePage,
+                                               monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "_BEAT", 0.1)
+    page = a_page()
+
+    async def main() -> None:
+        async with started(server) as (engine, _):
+            server.stop()
+            reading = engine.read(page)
+            for _ in range(2):
+                assert await reading.__anext__() == Regions(())
+            await reading.aclose()  # type: ignore[attr-defined]
+            reading = engine.read(page)
+            assert await reading.__anext__() == Regions(())
+            server.start_again()
+            assert text_of([output async for output in reading]) == PAGE
+            assert engine._pool is not None
+            assert [member.load for member in engine._pool.members] == [0]
+
+    run(main())
+
+
 def test_a_page_goes_to_another_server_than_the_one_that_broke(
         serve: Serve, a_page: MakePage) -> None:
     first, second = serve(), serve()
@@ -421,7 +490,7 @@ def test_the_page_looked_at_goes_first(server: FakeServer, a_page: MakePage) -> 
     async def main() -> None:
         async with started(server) as (engine, ready):
             assert ready.capacity == 1
-            assert ready.cache_tokens == engine.budget == 1600
+            assert ready.cache_tokens == 1600
             order: list[str] = []
 
             async def one(page: SubmitPage) -> None:

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from desktop.engines.remote import pool
-from desktop.engines.remote.errors import Broken, Busy, KeyRefused, ServersGone
+from desktop.engines.remote.errors import Broken, Busy, KeyRefused, ServersGone, Silent
 from desktop.engines.remote.pool import Member, Pool, State
 from tests.engines.remote.driving import run, until
 
@@ -187,6 +187,54 @@ def test_a_place_given_to_one_who_has_gone_is_given_on() -> None:
         await asyncio.gather(gone, return_exceptions=True)
         assert (await stays).server == "a"
         assert a.load == 1
+        await servers.close()
+
+    run(main())
+
+
+def test_a_steered_server_begins_with_few_and_follows_how_promptly_it_begins() -> None:
+    async def main() -> None:
+        servers, (a,), _ = make(100)
+        a.allow(100, steered=True)
+        assert a.limit == pool.FEW
+        leases = [await servers.take(1, servers.turn()) for _ in range(pool.FEW)]
+        late = asyncio.create_task(servers.take(1, servers.turn()))
+        await asyncio.sleep(0)
+        assert not late.done()
+        servers.begun(leases[0], 0.2)
+        await late
+        assert a.limit == pool.FEW + 1
+        servers.begun(leases[1], (pool.PROMPT + pool.LATE) / 2)
+        assert a.limit == pool.FEW + 1
+        servers.begun(leases[2], pool.LATE)
+        servers.begun(leases[3], 100.0)
+        assert a.limit == pool.FEW - 1
+        for lease in leases:
+            servers.done(lease)
+        assert a.limit == pool.FEW - 1, "only beginning promptly counts"
+        for _ in range(200):
+            servers.begun(late.result(), 1.0)
+        assert a.limit == 100
+        a.allow(100, steered=True)
+        assert a.limit == 100, "what was learnt stays"
+        a.allow(7, steered=False)
+        assert a.limit == 7
+        servers.begun(late.result(), 100.0)
+        assert a.limit == 7, "a person chose it"
+        await servers.close()
+
+    run(main())
+
+
+def test_silence_halves_what_a_server_gets() -> None:
+    async def main() -> None:
+        servers, (a,), looks = make(8)
+        leases = [await servers.take(1, servers.turn()) for _ in range(8)]
+        for lease in leases:
+            servers.done(lease, Silent("nothing"))
+        assert a.limit == 3
+        await servers.take(1, 1)
+        assert looks.seen == ["a"]
         await servers.close()
 
     run(main())
