@@ -89,8 +89,6 @@ class Loader:
         extra = arguments.passed_through(self._settings)
         values = arguments.declared(self._settings)
         found = versions.installed()
-        if not found.vllm:
-            raise versions.NotInstalled(python=sys.executable)
         needs = versions.decide(found, _conditions(values, extra))
         model = preflight.model_folder(values, extra)
         _prepare_environment(values, needs)

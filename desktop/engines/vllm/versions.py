@@ -31,15 +31,6 @@ class UnsupportedVersion(VersoError):
     hint = N_("{way_out}")
 
 
-class NotInstalled(VersoError):
-    """There is no vLLM in the Python that runs the engine."""
-
-    code = "vllm.missing"
-    message = N_("vLLM is not installed in the Python that runs the engine ({python}).")
-    hint = N_("Install vLLM there, or set “Engine interpreter” to a Python that has it (for "
-              "example that of a conda environment or a container).")
-
-
 @dataclass(frozen=True)
 class Rule:
     """What holds for the versions it names, and where it does not stop there, what is done.
