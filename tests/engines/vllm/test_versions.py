@@ -9,6 +9,7 @@ import pytest
 
 from desktop.engines.vllm import versions
 from desktop.engines.vllm.versions import RULES, UnsupportedVersion, Versions, decide, installed
+from tests.support import data
 
 NGRAM = frozenset({"ngram"})
 
@@ -56,6 +57,12 @@ def test_every_rule_names_a_version_and_every_refusal_a_way_out() -> None:
         assert rule.vllm or rule.transformers
         assert rule.reason
         assert bool(rule.way_out) == rule.refuse
+
+
+def test_every_rule_is_documented() -> None:
+    table = (data.ROOT / "docs" / "vllm.md").read_text(encoding="utf-8")
+    assert [line.split("|")[1].strip() for line in table.splitlines()
+            if line.startswith("| ")][1:] == [rule.name for rule in RULES]
 
 
 @pytest.fixture
