@@ -12,7 +12,6 @@ import asyncio
 import contextlib
 import logging
 import re
-import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -62,34 +61,60 @@ class _Piece:
     stop: int
 
 
-class _Chunks:
-    """The body of a response, piece by piece."""
+class _Inflow:
+    """The body of a response, received while what came before is written."""
 
-    def __init__(self, response: httpx.Response) -> None:
-        self._chunks = response.aiter_bytes()
-        self._coming: asyncio.Task[bytes | None] | None = None
+    def __init__(self, response: httpx.Response, room: int) -> None:
+        """Of the body no more than ROOM bytes are taken."""
+        self._response = response
+        self._room = room
+        self._buffer = bytearray()
+        self._worth_it = asyncio.Event()
+        self._emptied = asyncio.Event()
+        self._task = asyncio.ensure_future(self._receive())
 
-    async def next(self, seconds: float) -> bytes | None:
-        """What came; empty when nothing does for SECONDS, None at the end."""
-        if self._coming is None:
-            self._coming = asyncio.ensure_future(self._read())
-        # A timeout around the reading itself would end the connection.
-        done, _waiting = await asyncio.wait({self._coming}, timeout=seconds)
-        if not done:
-            return b""
-        coming, self._coming = self._coming, None
-        return coming.result()
+    async def take(self) -> bytes | None:
+        """A batch of what came; also a small or empty one, so that nothing lies here during a
+        silence. None at the end."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(BATCH_SECONDS):
+                await self._worth_it.wait()
+        data = self._all()
+        if not data and self._task.done():
+            self._task.result()
+            return None
+        return data
 
-    async def close(self) -> None:
-        """Read no more."""
-        if self._coming is not None:
-            self._coming.cancel()
-            await asyncio.wait({self._coming})
+    async def close(self) -> bytes:
+        """Receive no more; what was not taken."""
+        self._task.cancel()
+        await asyncio.wait({self._task})
+        if not self._task.cancelled():
+            self._task.exception()  # asked for, or asyncio complains that nobody did
+        return self._all()
 
-    async def _read(self) -> bytes | None:
-        async for chunk in self._chunks:
-            return chunk
-        return None
+    def _all(self) -> bytes:
+        data = bytes(self._buffer)
+        self._buffer.clear()
+        self._emptied.set()
+        if not self._task.done():
+            self._worth_it.clear()
+        return data
+
+    async def _receive(self) -> None:
+        try:
+            async for chunk in self._response.aiter_bytes():
+                self._buffer += chunk[:self._room]
+                self._room -= len(chunk)
+                if self._room < 0:
+                    return  # more than was asked for
+                if len(self._buffer) >= BATCH_BYTES:
+                    self._worth_it.set()
+                if len(self._buffer) >= 4 * BATCH_BYTES:  # the disk is slower than the line
+                    self._emptied.clear()
+                    await self._emptied.wait()
+        finally:
+            self._worth_it.set()
 
 
 class Transfer:
@@ -238,22 +263,12 @@ class Transfer:
         if response.status_code == 200 and length.isdigit() and int(length) != self.file.size \
                 and "Content-Encoding" not in response.headers:
             raise Trouble(_("{name} has another size than is listed").format(name=self.file.name))
-        batch = bytearray()
-        written = time.monotonic()
-        chunks = _Chunks(response)
+        inflow = _Inflow(response, piece.stop - piece.position)
         try:
-            # Also what came before a silence is written, not kept until more comes.
-            while (chunk := await chunks.next(BATCH_SECONDS)) is not None:
-                room = piece.stop - piece.position - len(batch)
-                batch += chunk[:room]
-                if len(chunk) > room:
-                    break  # more than was asked for
-                if len(batch) >= BATCH_BYTES or time.monotonic() - written >= BATCH_SECONDS:
-                    await self._write(piece, batch)
-                    written = time.monotonic()
+            while (data := await inflow.take()) is not None:
+                await self._write(piece, data)
         finally:
-            await chunks.close()
-            await self._write(piece, batch)
+            await self._write(piece, await inflow.close())
         if piece.position < piece.stop:
             raise Trouble(_("the connection broke off"))
 
@@ -277,11 +292,9 @@ class Transfer:
             and found[2] in ("*", str(self.file.size))
 
     # --- inside: the disk
-    async def _write(self, piece: _Piece, batch: bytearray) -> None:
-        """Write BATCH at PIECE's position, move that and empty BATCH."""
-        if batch:
-            data = bytes(batch)
-            batch.clear()
+    async def _write(self, piece: _Piece, data: bytes) -> None:
+        """Write DATA at PIECE's position, and move that."""
+        if data:
             await self._on_disk(lambda: self._part.write(piece.position, data))
             piece.position += len(data)
 
