@@ -18,6 +18,8 @@ MASK = "VERSO_FAST_MASK"
 """1: the vision encoder's attention mask by tensor operations."""
 HEAD_SIZE = "VERSO_HEAD_SIZE"
 """1: the attention's head size computed where the configuration yields 0."""
+ATTENTION = "VERSO_FAST_ATTENTION"
+"""1: the vision encoder's attention with relative positions in one kernel."""
 PAGES = "VERSO_RAW_PAGES"
 """1: pages cross to the engine core as they are, and are cut into views on the device."""
 GRAPHS = "VERSO_ENCODER_GRAPHS"
@@ -36,10 +38,18 @@ def environment(settings: Mapping[str, Any]) -> dict[str, str]:
     To be set before vLLM is imported, so that its processes inherit them. Each is a wish: the
     plugin looks at what the installed vLLM has and says in the log what it did.
     """
-    fast = bool(settings.get("fast_mask", True))
+    def asked(key: str) -> bool:
+        return bool(settings.get(key, True))
+
+    graphs = asked("encoder_graphs") and not settings.get("eager")
     return {
-        MASK: "1" if fast else "0",
+        MASK: "1" if asked("fast_mask") else "0",
+        ATTENTION: "1" if asked("fast_attention") else "0",
         HEAD_SIZE: "1",
-        PAGES: "1" if settings.get("raw_pages", True) else "0",
-        GRAPHS: "0" if settings.get("eager") or not settings.get("encoder_graphs", True) else "4",
+        PAGES: "1" if asked("raw_pages") else "0",
+        GRAPHS: str(_AT_ONCE) if graphs else "0",
     }
+
+
+_AT_ONCE = 4
+"""Pages: more at once are hardly faster a page, and take memory."""

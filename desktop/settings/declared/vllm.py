@@ -121,4 +121,23 @@ VLLM: tuple[Setting, ...] = (
            "still has it; the result is the same."),
         Section.ENGINE, Applies.ENGINE_RESTART, engines=_VLLM, shapes_result=False,
     ),
+    Setting(
+        "fast_attention", bool, True, N_("Fast vision attention"),
+        N_("Compute the vision encoder's attention in one kernel of Verso's own where there is an "
+           "NVIDIA GPU; results differ from vLLM's by less than the number format's rounding."),
+        Section.ENGINE, Applies.ENGINE_RESTART, engines=_VLLM, shapes_result=False,
+    ),
+    Setting(
+        "raw_pages", bool, True, N_("Pages cut on the device"),
+        N_("Hand pages to the engine as they are and cut them into the model's views on the "
+           "device instead of on the processor; the result is the same to the bit."),
+        Section.ENGINE, Applies.ENGINE_RESTART, engines=_VLLM, shapes_result=False,
+    ),
+    Setting(
+        "encoder_graphs", bool, True, N_("Vision graphs"),
+        N_("Capture the vision encoder's work for some numbers of pages and start it as a whole; "
+           "takes some gigabytes of device memory where they are free. Needs “Pages cut on the "
+           "device”."),
+        Section.ENGINE, Applies.ENGINE_RESTART, engines=_VLLM, shapes_result=False,
+    ),
 )

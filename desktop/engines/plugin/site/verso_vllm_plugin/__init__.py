@@ -53,6 +53,7 @@ def _repairs() -> list[tuple[str, str, Callable[[str], str]]]:
     return [
         ("vision mask", "VERSO_FAST_MASK", _mask),
         ("head size", "VERSO_HEAD_SIZE", _head_size),
+        ("vision attention", "VERSO_FAST_ATTENTION", _attention),
         ("raw pages", "VERSO_RAW_PAGES", _pages),
         ("encoder graphs", "VERSO_ENCODER_GRAPHS", _graphs),
     ]
@@ -61,19 +62,29 @@ def _repairs() -> list[tuple[str, str, Callable[[str], str]]]:
 def _mask(value: str) -> str:
     from verso_vllm_plugin import mask
 
-    return mask.apply()
+    return str(mask.apply())
+
+
+def _attention(value: str) -> str:
+    try:
+        import triton  # noqa: F401
+    except ImportError as error:
+        raise NotHere("there is no Triton") from error
+    from verso_vllm_plugin import attention
+
+    return str(attention.apply())
 
 
 def _head_size(value: str) -> str:
     from verso_vllm_plugin import head_size
 
-    return head_size.apply()
+    return str(head_size.apply())
 
 
 def _pages(value: str) -> str:
     from verso_vllm_plugin import pages
 
-    return pages.apply()
+    return str(pages.apply(force=value == "force"))
 
 
 def _graphs(value: str) -> str:
@@ -81,4 +92,4 @@ def _graphs(value: str) -> str:
 
     if not in_force("raw pages"):
         raise NotHere("they need raw pages")
-    return graphs.apply(int(value))
+    return str(graphs.apply(int(value)))

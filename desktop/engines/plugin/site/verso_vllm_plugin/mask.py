@@ -15,8 +15,6 @@ import torch
 from verso_vllm_plugin import NotHere
 
 _PARAMETERS = ("self", "sequence_length", "dtype", "device", "batch_size", "token_type_ids")
-_KEPT = 8
-"""Masks that are kept: two kinds of views, in some numbers."""
 
 
 def attention_mask(token_types: torch.Tensor, dtype: torch.dtype,
@@ -43,13 +41,12 @@ def _replacement(self: Any, sequence_length: int, dtype: torch.dtype,
     if types.device.type != "cpu":  # reading them would wait for the device
         return attention_mask(types, dtype, device)
     key = (str(device), dtype, tuple(types.shape), types.numpy().tobytes())
+    # Never given back: captured graphs read them. There are as many as numbers of views.
     kept = self.__dict__.setdefault("_verso_masks", {})
     mask = kept.get(key)
     if mask is None:
-        while len(kept) >= _KEPT:
-            del kept[next(iter(kept))]
         mask = kept[key] = attention_mask(types, dtype, device)
-    return mask  # type: ignore[no-any-return]
+    return mask
 
 
 def apply() -> str:
@@ -58,7 +55,7 @@ def apply() -> str:
         from vllm.model_executor.models import deepencoder2
     except ImportError as error:
         raise NotHere("this vLLM has no DeepSeek-OCR-2") from error
-    owner = getattr(deepencoder2, "CustomQwen2Decoder", None)
+    owner: Any = getattr(deepencoder2, "CustomQwen2Decoder", None)
     create = getattr(owner, "_create_custom_model", None)
     if create is None:
         raise NotHere("this vLLM makes its encoder in another way")

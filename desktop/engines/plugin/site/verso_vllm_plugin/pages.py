@@ -139,8 +139,9 @@ def _value(pixel: int) -> float:
     return float((torch.tensor(pixel, dtype=torch.float32).div(255) - MEAN) / STD)
 
 
-def apply() -> str:
-    """Let the model take pages under :data:`KEY` beside its own input."""
+def apply(force: bool = False) -> str:
+    """Let the model take pages under :data:`KEY` beside its own input. FORCE: without a device
+    too, where it is slower than the processor's own way."""
     try:
         from vllm.model_executor.models import deepseek_ocr2 as module
         from vllm.transformers_utils.processors import deepseek_ocr as processor
@@ -148,7 +149,7 @@ def apply() -> str:
         raise NotHere("this vLLM has no DeepSeek-OCR-2") from error
     from vllm.platforms import current_platform
 
-    if not current_platform.is_cuda_alike():
+    if not force and not current_platform.is_cuda_alike():
         raise NotHere("there is no CUDA device to cut pages on")
     model = getattr(module, "DeepseekOCR2ForCausalLM", None)
     name = next((name for name in ("embed_multimodal", "get_multimodal_embeddings")

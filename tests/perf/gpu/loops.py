@@ -1,0 +1,151 @@
+"""AsyncLLM driven directly: as documented (``stock``), or with our plugin and settings and images
+given ready (``bare``).
+
+    python tests/perf/gpu/loops.py stock|bare --model DIR --out FILE --levels '256@64,100*2'
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import load
+
+from desktop.protocol.messages import SubmitPage
+
+PROMPT = "<image>\n<|grounding|>Convert the document to markdown."
+NGRAM = {"ngram_size": 20, "window_size": 50, "whitelist_token_ids": [128821, 128822]}
+PROCESSOR = "vllm.model_executor.models.deepseek_ocr:NGramPerReqLogitsProcessor"
+
+
+def arguments(args: argparse.Namespace) -> dict[str, Any]:
+    """What AsyncEngineArgs gets; memory, context and the like are equal for both."""
+    values: dict[str, Any] = {
+        "model": str(args.model), "load_format": "dummy", "dtype": "bfloat16", "seed": 0,
+        "max_model_len": 8192, "gpu_memory_utilization": 0.85, "max_num_seqs": 100,
+        "limit_mm_per_prompt": {"image": 1}, "enable_prefix_caching": False,
+        "mm_processor_cache_gb": 0, "max_num_batched_tokens": args.batched,
+        "attention_backend": "FLASH_ATTN",
+    }
+    if args.what == "stock":
+        values.update(renderer_num_workers=8, logits_processors=[PROCESSOR])
+    elif args.processor:
+        values["logits_processors"] = [PROCESSOR]
+    for pair in args.arg:
+        key, _, value = pair.partition("=")
+        values[key] = {"true": True, "false": False}.get(
+            value, int(value) if value.isdigit() else value)
+    return values
+
+
+class Loop:
+    """One engine and its requests."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        from vllm.engine.arg_utils import AsyncEngineArgs
+        from vllm.v1.engine.async_llm import AsyncLLM
+
+        self._args = args
+        self.arguments = arguments(args)
+        self.engine = AsyncLLM.from_engine_args(AsyncEngineArgs(**self.arguments))
+        self._files = load.page_files(args.pages)
+        self._ready: list[Any] = []
+        self._images: list[Any] = []
+
+    async def prepare(self) -> None:
+        """What each way is given: opened images, or finished prompts."""
+        from PIL import Image
+
+        if self._args.what == "stock":
+            for file in self._files:
+                with Image.open(file) as image:
+                    self._images.append(image.convert("RGB"))
+            return
+        from desktop.engines.vllm.images import ImageFeed
+
+        tokenizer = self.engine.renderer.tokenizer
+        tokens = [tokenizer.bos_token_id, *tokenizer.encode(PROMPT, add_special_tokens=False)]
+        feed = ImageFeed(self.engine, {})
+        load.say("pages are", feed.way)
+        self._ready = [await feed.prompt(SubmitPage(
+            str(number), str(file), *load.SIZE), tokens) for number, file in enumerate(self._files)]
+
+    async def one(self, number: int, record: load.Request, length: int, tag: str = "") -> None:
+        """One request of LENGTH output tokens."""
+        from vllm import SamplingParams
+        from vllm.sampling_params import RequestOutputKind
+
+        if self._ready:
+            prompt = dict(self._ready[number % len(self._ready)])
+            # As for any other page: the encoder's result must not be found again.
+            prompt["mm_hashes"] = {"image": [f"{tag}{number}"]}
+        else:
+            prompt = {"prompt": PROMPT, "multi_modal_data":
+                      {"image": self._images[number % len(self._images)]}}
+            prompt = (await self.engine.renderer.render_cmpl_async([prompt]))[0]
+        parameters = SamplingParams(
+            temperature=0.0, max_tokens=length, ignore_eos=True, skip_special_tokens=False,
+            extra_args=NGRAM if self._args.what == "stock" else None,
+            output_kind=RequestOutputKind.DELTA)
+        async for result in self.engine.generate(prompt, parameters, f"{tag}{number}"):
+            if not record.first:
+                record.first = time.perf_counter()
+                record.prompt = len(result.prompt_token_ids)
+            record.output += len(result.outputs[0].token_ids)
+            record.deltas += 1
+            record.finish = result.outputs[0].finish_reason or ""
+
+
+async def main(args: argparse.Namespace) -> None:
+    """Start, warm up, measure, end."""
+    report = load.Report(args.out)
+    machine = load.Machine()
+    started = time.monotonic()
+    loop = Loop(args)
+    report.put("arguments", loop.arguments)
+    report.put("start_s", round(time.monotonic() - started, 1))
+    await loop.prepare()
+    for count in (1, 8):
+        await asyncio.gather(*(loop.one(number, load.Request(0.0), 32, f"warm{count}-")
+                               for number in range(count)))
+    report.put("warm_s", round(time.monotonic() - started, 1))
+    for level in load.Level.parse(args.levels):
+        if time.monotonic() - started > args.budget:
+            load.say("no time left for", level)
+            break
+        async def one(number: int, record: load.Request, level: load.Level = level) -> None:
+            await loop.one(number, record, level.length, f"{level}-")
+        if args.profile and str(level) == args.profile:
+            report.put("profile", await profiled(loop, level, machine, one))
+        report.put(str(level), await load.closed_loop(level, machine, one))
+    loop.engine.shutdown()
+
+
+async def profiled(loop: Loop, level: load.Level, machine: load.Machine, one: Any) -> Any:
+    """LEVEL while the plugin of ``site`` samples vLLM's processes."""
+    target = os.environ.get("VERSO_SAMPLE", "/tmp/verso-sample")
+    Path(target + ".go").touch()
+    result = await load.closed_loop(level, machine, one)
+    Path(target + ".go").unlink()
+    return result
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("what", choices=["stock", "bare"])
+    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--pages", type=Path, default=Path("/tmp/verso-gpu/pages"))
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--levels", default="256@64*2")
+    parser.add_argument("--batched", type=int, default=8192)
+    parser.add_argument("--processor", type=int, default=0, help="declare the n-gram processor")
+    parser.add_argument("--arg", action="append", default=[])
+    parser.add_argument("--budget", type=float, default=300)
+    parser.add_argument("--profile", default="")
+    asyncio.run(main(parser.parse_args()))
