@@ -55,7 +55,8 @@ def documents() -> Iterator[tuple[str, str]]:
     yield "empty rows", table([["Name", "Date", "Signature"], *[["", "", ""]] * 60])
     yield "numbered empty rows", table([["No.", "Name", ""],
                                         *[[str(n), "", ""] for n in range(1, 101)]])
-    yield "equal rows of numbers", table([["t", "a", "b", "c"], *[["12", "0.00", "0.00", "0.00"]] * 60])
+    yield "equal rows of numbers", table(
+        [["t", "a", "b", "c"], *[["12", "0.00", "0.00", "0.00"]] * 60])
     yield "equal rows of words", table([["Day", "Open", "Note"],
                                         *[["daily", "08:00–17:00", "by appointment"]] * 60])
     yield "equal rows in a small box", table([["0", "0", "0"]] * 60, (100, 100, 900, 240))
@@ -66,7 +67,7 @@ def documents() -> Iterator[tuple[str, str]]:
     yield "truth table", table([["p", "q", "r", "p ∧ q", "q ∨ r"],
                                 *[[random.choice("TF") for _ in range(5)] for _ in range(64)]])
     yield "conversion table", table([["°C", "°F"], *[[str(n), f"{n * 9 // 5 + 32}"]
-                                                     for n in range(0, 120)]])
+                                                     for n in range(120)]])
     yield "multiplication table", table([[str(a * b) for b in range(1, 13)]
                                          for a in range(1, 26)])
     yield "hundred chart", table([[str(10 * a + b) for b in range(1, 11)] for a in range(10)])
@@ -258,9 +259,8 @@ LOOPS: dict[str, tuple[Callable[[], Iterator[str]], int]] = {
     "sentences marching": (_numbered(_march("text", PARAGRAPH, 30, 800)), 7000),
     "one box": (_constant(block("table", (0, 0, 999, 999))), 1500),
     "one text at one place": (_constant(block("text", (60, 60, 900, 90), PARAGRAPH)), 2500),
-    "blocks in turn": (_numbered(lambda n: block("image", (0, 20 * (n % 45), 18, 20 * (n % 45) + 18))
-                                 + block("text", (30, 20 * (n % 45), 300, 20 * (n % 45) + 18), "more")),
-                       9500),
+    "blocks in turn": (_numbered(
+        lambda n: _march("image", "", 20)(n) + _march("text", "more", 20, 300)(n)), 9500),
     "the page again": (_constant("".join(
         block("text", (60, 100 * n, 900, 100 * n + 80), PARAGRAPH[n:] + str(n))
         for n in range(8))), 4500),
