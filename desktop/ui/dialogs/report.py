@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QDialog,
@@ -207,9 +207,15 @@ class ReportDialog(QDialog):
         return picture
 
 
+class _Text(QLabel):
+    """Wraps; asks for no more height than it has at the width it gets."""
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, self.fontMetrics().height())
+
+
 def _text(text: str, role: str = "") -> QLabel:
-    # A path or a command has no blank to break at: Qt may break it anywhere then.
-    label = QLabel(text)
+    label = _Text(text)
     label.setWordWrap(True)
     label.setTextFormat(Qt.TextFormat.PlainText)
     label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse
