@@ -126,7 +126,7 @@ class RemoteEngine(Engine):
         prompt = prompts.chat(page.settings)
         ready = await asyncio.get_running_loop().run_in_executor(
             self._workers, upload.prepare, page)
-        turn, breaks, begun = self._pool.turn(), 0, False
+        turn, tries, breaks, begun = self._pool.turn(), 1, 0.0, False
         avoid = self._without_guard(page)
         while True:
             taking = asyncio.ensure_future(self._pool.take(page.priority, turn, avoid))
@@ -147,9 +147,11 @@ class RemoteEngine(Engine):
                         yield output
                 return
             except (Passing, ServerError) as error:
-                breaks += isinstance(error, (Broken, Silent))
+                # Silence may be the server's queue, so it counts half.
+                breaks += 1.0 if isinstance(error, Broken) else isinstance(error, Silent) / 2
                 if breaks >= TRIES:
-                    raise PageGivenUp(tries=breaks, reason=str(error)) from None
+                    raise PageGivenUp(tries=tries, reason=str(error)) from None
+                tries += 1
             avoid = avoid | {lease.member.name}
             if begun:
                 begun = False

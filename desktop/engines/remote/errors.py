@@ -121,7 +121,7 @@ class PageGivenUp(VersoError):
     """A page at which servers fail again and again."""
 
     code = "remote.page"
-    message = N_("The page was given up: {tries} times the server broke off ({reason}).")
+    message = N_("The page was given up after {tries} tries; at last: {reason}.")
     hint = N_("Read the page again later; if only this page fails, look into the server's log.")
 
 

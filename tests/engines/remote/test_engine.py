@@ -406,7 +406,7 @@ def test_pages_that_wait_in_a_server_s_own_queue_are_too_many(
         server: FakeServer, a_page: MakePage, monkeypatch: pytest.MonkeyPatch) -> None:
     """Silence before the first text: fewer at once, and the page again."""
     monkeypatch.setattr(pool, "PROMPT", -1.0)  # Never prompt enough to get more.
-    pages = [a_page(server_silence=1) for _ in range(12)]
+    pages = [a_page(server_silence=3) for _ in range(12)]
 
     async def main() -> None:
         async with started(server) as (engine, ready):
