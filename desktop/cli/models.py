@@ -28,7 +28,7 @@ from desktop.models.download import (
     Finished,
     Progress,
 )
-from desktop.models.errors import ModelIncomplete, ModelMissing
+from desktop.models.errors import BadAddress, ModelIncomplete, ModelMissing
 from desktop.models.places import MODEL, ORIGINS, Place, download_folder, find, places
 from desktop.models.source import Source, source_of
 from desktop.settings import Values, setting
@@ -94,6 +94,9 @@ def run(args: argparse.Namespace) -> int:
         "list": _list, "download": _download, "check": _check, "token": _token}
     try:
         return actions[args.action](args, values)
+    except (BadAddress, WrongCall) as error:
+        _complain(error.problem())
+        return Exit.USAGE
     except VersoError as error:
         return _failed(args, error.problem())
 

@@ -70,7 +70,8 @@ class NoSuchModel(VersoError):
 
     code = "model.unknown"
     message = N_("{host} does not have {model} ({revision}).")
-    hint = N_("Check the address of the mirror, or choose the other model source (--hub).")
+    hint = N_("Check the address of the mirror, choose the other model source (--hub), or name "
+              "another revision (--revision main).")
 
 
 class BadAnswer(VersoError):

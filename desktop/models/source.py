@@ -46,6 +46,9 @@ HUBS: Mapping[str, HubFacts] = {
         "master",
         ("MODELSCOPE_ENDPOINT",), ("MODELSCOPE_API_TOKEN",)),
 }
+CONNECT_SECONDS = 20.0
+SILENCE_SECONDS = 60.0
+"""How long a server may take to be connected to, and to send something: then it is tried again."""
 _OFFLINE_VARIABLES = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 
 
@@ -97,7 +100,7 @@ class Source:
         try:
             return httpx.AsyncClient(
                 proxy=self.proxy or None, follow_redirects=True, max_redirects=10,
-                timeout=httpx.Timeout(60.0, connect=20.0),
+                timeout=httpx.Timeout(SILENCE_SECONDS, connect=CONNECT_SECONDS),
                 # Compressed answers have neither ranges nor a length.
                 headers={"User-Agent": f"verso/{__version__}", "Accept-Encoding": "identity"})
         except (ValueError, ImportError, httpx.InvalidURL) as error:
