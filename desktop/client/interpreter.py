@@ -28,7 +28,7 @@ from desktop.errors import Problem, VersoError
 from desktop.i18n import N_, _
 
 OLDEST = (3, 10)
-QUICK_SECONDS = 30.0
+QUICK_SECONDS = 60.0
 THOROUGH_SECONDS = 180.0
 """A cold import of torch and vLLM from a slow disk takes more than a minute."""
 CONDA = "conda:"

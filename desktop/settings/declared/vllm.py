@@ -16,8 +16,9 @@ VLLM: tuple[Setting, ...] = (
     ),
     Setting(
         "engine_interpreter", str, "", N_("Engine interpreter"),
-        N_("The Python that runs the engine, such as that of a conda environment with vLLM; "
-           "empty: the one that runs Verso. It needs msgspec and Pillow besides."),
+        N_("The Python that runs the engine: a program, the folder of a virtual or conda "
+           "environment, or conda:NAME; empty: the one that runs Verso. It needs msgspec and "
+           "Pillow besides vLLM."),
         Section.ENGINE, Applies.ENGINE_RESTART, is_path=True, engines=_LOCAL,
         shapes_result=False,
     ),

@@ -23,8 +23,10 @@ def badge(applies: Applies) -> str:
 
 def crop_cost(values: Values, page: PageView | None) -> str:
     """What the page at hand costs in visual tokens in the chosen crop mode."""
-    if page is None or not page.width or not page.height:
+    if page is None:
         return _("No page is shown yet: what it costs appears with one.")
+    if not page.width or not page.height:
+        return _("What this page costs appears when it is read.")
     cost = visual_tokens(page.width, page.height, values["crop"])
     if not cost.across:
         return _("This page: one view · {n} visual tokens").format(n=words.count_of(cost.tokens))
