@@ -300,10 +300,10 @@ class Merger:
         """Give out what was held of both sides of the overlap."""
         self._joining = False
         _drop_repeated_lines(self._tail, self._head)
-        out = self._flush()
-        kept = [piece for piece in self._head if not piece.done]
-        self._head = []
+        kept = self._tail + [piece for piece in self._head if not piece.done]
+        self._tail, self._head = [], []
         after = self._zone(self._part + 1)
+        out = ""
         for number, piece in enumerate(kept):
             if piece is self._piece:  # loose text that goes on
                 if after is _NOWHERE:
@@ -312,7 +312,7 @@ class Merger:
                 self._tail = [piece]
                 return out + _shortened(piece)
             high = max((box[self._axis + 2] for box in piece.boxes), default=-1)
-            if after is not _NOWHERE and (not piece.boxes or high > after[0]):
+            if after is not _NOWHERE and high > after[0]:
                 self._tail, self._holding = kept[number:], True
                 break
             out += _spaced(piece.whole())
