@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from desktop.errors import VersoError
-from desktop.i18n import N_
+from desktop.i18n import N_, _
 
 GB = 1e9
 """Memory is told in GB (10⁹ bytes), as graphics cards are sold."""
@@ -129,10 +129,20 @@ _EXCEPTION = re.compile(r"^(?:[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|F
 _SAYS_NOTHING = re.compile(r"root cause above|See stack trace|EngineDeadError|resource_tracker|"
                            r"Engine core initialization failed|KeyboardInterrupt|SystemExit|"
                            r"WorkerProc initialization failed|asyncio\.exceptions|CancelledError")
-_MEMORY = re.compile(
-    r"out of memory|OutOfMemoryError|No available memory for the cache blocks|"
-    r"less than desired GPU memory utilization|larger than the (?:maximum number of tokens|"
-    r"available KV cache memory)|KV cache is needed|memory_?utilization", re.IGNORECASE)
+_MEMORY: tuple[tuple[re.Pattern[str], str, str], ...] = (
+    (re.compile(r"No available memory for the cache blocks|KV cache is needed|"
+                r"larger than the (?:maximum number of tokens|available KV cache memory)"),
+     N_("what weights and working memory leave does not hold the KV cache of one page"),
+     N_("Raise “Memory utilization”, shorten “Context length”, or choose a “Quantization”.")),
+    (re.compile(r"less than desired (?:GPU|CPU) memory utilization"),
+     N_("other programs hold too much of it"),
+     N_("End them, or lower “Memory utilization”.")),
+    (re.compile(r"out of memory|OutOfMemoryError", re.IGNORECASE),
+     N_("it ran out while the model was loaded"),
+     N_("End other programs on the device; lower “Tokens a step” and “Memory utilization”, choose "
+        "“Eager mode” or a “Quantization”.")),
+)
+"""What vLLM's and torch's exceptions say of memory, what it means, and the way out."""
 
 
 def root_cause(lines: list[str]) -> str:
@@ -152,6 +162,17 @@ def root_cause(lines: list[str]) -> str:
     return ""
 
 
-def is_memory(text: str) -> bool:
-    """Whether TEXT, an exception of vLLM's or torch's, says that memory is short."""
-    return bool(_MEMORY.search(text))
+def memory(text: str, detail: str) -> OutOfMemory | None:
+    """TEXT, an exception of vLLM's or torch's, as a problem if it says that memory is short."""
+    for pattern, what, way_out in _MEMORY:
+        if pattern.search(text):
+            return OutOfMemory(what=f"{_(what)} ({sentence(text)})", way_out=_(way_out),
+                               detail=detail)
+    return None
+
+
+def sentence(text: str) -> str:
+    """The first sentence of an exception's words, without its class and the full stop."""
+    words = _EXCEPTION.match(text)
+    said = (words[1] if words and words[1] else text).strip().splitlines()[0]
+    return said.partition(". ")[0].rstrip(".")[:300]

@@ -26,7 +26,7 @@ from desktop.engines.vllm.failures import (
     OutOfMemory,
     StartFailed,
     TooFewDevices,
-    is_memory,
+    memory,
     root_cause,
 )
 from desktop.engines.vllm.output import OutputTail
@@ -152,11 +152,8 @@ class Loader:
         detail = "\n".join([*lines[-80:], f"{type(error).__name__}: {error}"])
         if _KILLED.search(str(error)):  # By somebody else; another try may help.
             return EngineDied(detail=detail)
-        if is_memory(f"{cause}\n{error}"):
-            return OutOfMemory(what=cause, detail=detail, way_out=_(
-                "Lower “Memory utilization” if other programs use the device, raise it if the "
-                "device is vLLM's alone, shorten “Context length”, or choose a “Quantization”."))
-        return StartFailed(cause=cause, detail=detail)
+        short = memory(cause, detail) or memory(str(error), detail)
+        return short or StartFailed(cause=cause, detail=detail)
 
 
 def _conditions(values: Mapping[str, Any], extra: Mapping[str, Any]) -> frozenset[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from desktop.engines.vllm.failures import is_memory, root_cause
+from desktop.engines.vllm.failures import memory, root_cause, sentence
 
 CORE = "(EngineCore pid=5808) ERROR 11-30 16:22:54 [core.py:1210] "
 
@@ -23,16 +23,26 @@ def test_the_first_exception_that_says_something() -> None:
     assert root_cause(lines) == "ValueError: No available memory for the cache blocks. Try this."
 
 
-@pytest.mark.parametrize("line", [
-    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
-    "torch.cuda.OutOfMemoryError: CUDA out of memory.",
-    "(Worker_TP0 pid=7) ERROR 11-30 16:22:54 [multiproc_executor.py:1] ValueError: Free memory on "
-    "device (3.1/23.6 GiB) on startup is less than desired GPU memory utilization (0.85, 20 GiB)."])
-def test_memory_is_told_from_other_causes(line: str) -> None:
+@pytest.mark.parametrize(("line", "words", "hint"), [
+    ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
+     "ran out while the model was loaded (CUDA out of memory)", "Tokens a step"),
+    ("torch.cuda.OutOfMemoryError: CUDA out of memory.", "CUDA out of memory", "Quantization"),
+    ("(EngineCore pid=7) ERROR 11-30 16:22:54 [core.py:1] ValueError: No available memory for the "
+     "cache blocks. Try increasing `gpu_memory_utilization`.",
+     "KV cache of one page (No available memory for the cache blocks)", "Context length"),
+    ("(Worker_TP0 pid=7) ERROR 11-30 16:22:54 [multiproc_executor.py:1] ValueError: Free memory on "
+     "device (3.1/23.6 GiB) on startup is less than desired GPU memory utilization (0.85, 20 GiB).",
+     "3.1/23.6 GiB", "lower “Memory utilization”")])
+def test_memory_is_told_from_other_causes(line: str, words: str, hint: str) -> None:
     cause = root_cause(["x", line, "EngineDeadError: EngineCore encountered an issue."])
     assert cause
     assert cause in line
-    assert is_memory(cause)
+    found = memory(cause, "all of it")
+    assert found is not None
+    problem = found.problem()
+    assert words in problem.message
+    assert hint in problem.hint
+    assert problem.detail == "all of it"
 
 
 def test_a_process_that_was_killed() -> None:
@@ -43,4 +53,5 @@ def test_a_process_that_was_killed() -> None:
 def test_nothing_wrong_says_nothing() -> None:
     assert root_cause([]) == ""
     assert root_cause(["INFO 11-30 16:22:54 [a.py:1] Error rates are low", "all is well"]) == ""
-    assert not is_memory("KeyError: 'language_config'")
+    assert memory("KeyError: 'language_config'", "") is None
+    assert sentence("KeyError: 'language_config'") == "'language_config'"
