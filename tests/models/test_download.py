@@ -298,9 +298,9 @@ def test_a_busy_hub_is_asked_again(status: int, hub: Hub, fetch: Fetch) -> None:
 
 def test_a_server_that_falls_silent_is_asked_again(
         hub: Hub, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "SILENCE_SECONDS", 0.3)
+    monkeypatch.setattr(source, "SILENCE_SECONDS", 1.0)
     hub.hold = threading.Event()
-    download, events = begin()
+    download, events = begin(pace=Pace(first=0.05, longest=0.5, tries=1000))
     until(lambda: any(isinstance(each, Progress) and each.trouble for each in events))
     hub.hold.set()
     assert download.wait(60)
