@@ -26,7 +26,8 @@ def shown(p: Play, page_id: str) -> str:
 
 
 def test_a_second_try_helps(play: Player, pdf: Pdf) -> None:
-    p = play({"pages": [{**ENDLESS, "match": "*-1", "second_try": True,
+    # Slow enough for the first reading to be shown before it is taken back.
+    p = play({"pages": [{**ENDLESS, "match": "*-1", "second_try": True, "rate": 100,
                          "faults": [{**LOOP, "reads": [1]}]}, SHORT]})
     p.add(pdf(2))
     p.finish()
