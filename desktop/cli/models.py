@@ -289,9 +289,8 @@ class _Show:
 
     def _move(self, event: Progress) -> None:
         if self._bar is None:
-            self._bar = tqdm(
-                total=0, file=sys.stderr, dynamic_ncols=True, leave=False,
-                bar_format="{desc} {percentage:3.0f}%|{bar}| {postfix}")
+            self._bar = tqdm(total=1, file=sys.stderr, dynamic_ncols=True, leave=False,
+                             bar_format="{desc}", desc=_(STEPS[event.step]))
         self._bar.set_description_str(_(STEPS[event.step]), refresh=False)
         self._bar.total, self._bar.n = event.bytes or 1, event.bytes_done
         text = f"{in_words(event.bytes_done)}/{in_words(event.bytes)}"
@@ -299,7 +298,8 @@ class _Show:
             minutes, seconds = divmod(round(max(0.0, event.seconds_left)), 60)
             text += f", {in_words(event.speed)}/s, " + _("{minutes}:{seconds:02} left").format(
                 minutes=minutes, seconds=seconds)
-        self._bar.set_postfix_str(text, refresh=False)
+        # Not as its postfix: that comes with a comma before it.
+        self._bar.bar_format = "{desc} {percentage:3.0f}%|{bar}| " + text
         self._bar.refresh()
 
     def _say(self, line: str) -> None:
