@@ -1,0 +1,1 @@
+"""What the loop guard (:mod:`desktop.engines.looping`) is made of."""
