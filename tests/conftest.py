@@ -16,7 +16,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from tests.support import data, processes
+from tests.support import data, processes, tiny_vllm
 
 QT_FOLDERS = ("ui", "e2e")
 """Folders under tests/ that need Qt."""
@@ -148,3 +148,21 @@ def recordings() -> Path:
     if folder is None:
         pytest.skip(f"no recordings in {data.shared()} (set VERSO_CORPUS)")
     return folder
+
+
+@pytest.fixture(scope="session")
+def engine_python(request: pytest.FixtureRequest) -> Path:
+    """The Python that has real vLLM; for tests with the marker ``engines``."""
+    python = tiny_vllm.interpreter()
+    if python is None:
+        missing = "no environment with real vLLM: run ./packaging/test --engines"
+        if request.config.getoption("--engines"):
+            pytest.fail(missing)
+        pytest.skip(missing)
+    return python
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a DeepSeek-OCR-2 that is tiny and writes noise, or what it is told to."""
+    return tiny_vllm.build(tmp_path_factory.mktemp("models") / "tiny-ocr-2")

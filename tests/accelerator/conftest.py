@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from tests.accelerator import real
-from tests.support import tiny_vllm
 
 HERE = Path(__file__).parent
 
@@ -28,24 +27,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("measured with real vLLM")
         for line in real.figures:
             terminalreporter.write_line(line)
-
-
-@pytest.fixture(scope="session")
-def engine_python(request: pytest.FixtureRequest) -> Path:
-    """The Python that has vLLM."""
-    python = tiny_vllm.interpreter()
-    if python is None:
-        missing = "no environment with real vLLM: run ./packaging/test --engines"
-        if request.config.getoption("--engines"):
-            pytest.fail(missing)
-        pytest.skip(missing)
-    return python
-
-
-@pytest.fixture(scope="session")
-def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the tiny DeepSeek-OCR-2."""
-    return tiny_vllm.build(tmp_path_factory.mktemp("models") / "tiny-ocr-2")
 
 
 @pytest.fixture(scope="session")

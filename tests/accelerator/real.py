@@ -152,6 +152,7 @@ class Reader:
             for event in self.recorder.events:
                 if isinstance(event, WorkerDied):
                     ready = None
+                    assert event.restart_in is not None, "\n".join(map(str, event.problem))
                 elif isinstance(event, EngineReady):
                     ready = event
                 assert not (isinstance(event, EngineFailed) and event.fatal), "\n".join(

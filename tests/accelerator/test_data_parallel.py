@@ -12,16 +12,19 @@ from desktop.settings import Values
 from tests.accelerator import real, servers
 from tests.accelerator.real import Reader
 from tests.accelerator.servers import Server
+from tests.support import tiny_vllm
 
 TEXT = "<|ref|>text<|/ref|><|det|>[[80, 180, 900, 260]]<|/det|>\nRead by one of two copies.\n"
 
 
 @pytest.fixture
-def server(engine_python: Path, tiny_model: Path, tmp_path: Path) -> Iterator[Server]:
+def server(engine_python: Path, tmp_path: Path) -> Iterator[Server]:
+    # On a processor vLLM cannot pass tokens between copies of a mixture of experts.
+    model = tiny_vllm.build(tmp_path / "dense", dense=True)
     script = real.Script(tmp_path)
     script.write(TEXT)
     begin = time.monotonic()
-    server = servers.vllm("parallel", engine_python, tiny_model, tmp_path, script,
+    server = servers.vllm("parallel", engine_python, model, tmp_path, script,
                           "--data-parallel-size", "2")
     try:
         server.wait()
