@@ -20,6 +20,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Dict, List, Optional
 
+import msgspec
+
 from desktop.protocol.messages import SubmitPage
 
 PATIENCE = 8
@@ -67,6 +69,8 @@ class Admission:
         if waiting is not None:
             self._turn += 1
             waiting.rank = -1, -self._turn
+            # The engine may have a queue of its own, too.
+            waiting.page = msgspec.structs.replace(waiting.page, priority=0)
 
     def next(self, running: Mapping[str, int], limit: int, strict: bool, budget: int,
              cost: Callable[[SubmitPage], int]) -> Optional[SubmitPage]:

@@ -21,6 +21,7 @@ class Engine:
         self.running: dict[str, int] = {}
         self.limit, self.budget, self.strict = limit, budget, strict
         self.begun: list[str] = []
+        self.priorities: dict[str, int] = {}
 
     def fill(self) -> list[str]:
         new = []
@@ -28,6 +29,7 @@ class Engine:
                                           lambda page: page.settings["cost"])) is not None:
             self.running[one.page_id] = one.settings["cost"] if self.budget else 0
             new.append(one.page_id)
+            self.priorities[one.page_id] = one.priority
         self.begun += new
         return new
 
@@ -63,6 +65,7 @@ def test_the_page_looked_at_begins_one_above_the_limit() -> None:
     assert engine.end("a") == []
     assert engine.end("d") == ["e"]
     assert engine.end("b") == ["c"]
+    assert engine.priorities == {"a": 1, "b": 1, "c": 1, "d": 0, "e": 0}
 
 
 def test_a_limit_that_a_person_chose_is_kept() -> None:

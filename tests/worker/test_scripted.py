@@ -158,3 +158,31 @@ def test_every_recording_is_played_as_it_is(recordings: Path) -> None:
                 *(file.name for file in files))
     for file in files:
         assert text(read[file.name]) == file.read_text("utf-8", "replace")
+
+
+def test_what_is_played_when_a_page_is_read_again() -> None:
+    again = [{"kind": "loop", "at": -1, "span": 2, "times": 3, "reads": [1]}]
+    script = {"budget": 100, "pages": [{"text": "first", "again": ["second", "third"], "rate": 0,
+                                        "limit": 50, "cost": 40, "parts": 2, "second_try": True,
+                                        "faults": again}]}
+
+    async def run() -> None:
+        engine = registry.entry("scripted").create()
+        await engine.start({"script": json.dumps(script)}, lambda step, fraction: None)
+        page = SubmitPage("p1", "", 100, 200)
+        assert (engine.budget, engine.cost(page)) == (100, 40)
+        assert engine.parts(page) == ((0, 0, 100, 105), (0, 95, 100, 200))
+        second = engine.second_try(page)
+        assert second is not None
+        assert engine.second_try(second) is None
+        said = []
+        for one in (page, second, page, page, msgspec.structs.replace(page, attempt=2)):
+            outputs = [output async for output in engine.read(one)]
+            said.append(text(outputs))
+            assert isinstance(outputs[-1], Finish)
+            assert outputs[-1].limit == 50
+        assert said == ["first" + "st" * 3, "second", "third", "third",
+                        "first" + "st" * 3]
+        await engine.close()
+
+    asyncio.run(run())
