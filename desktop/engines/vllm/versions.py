@@ -36,10 +36,9 @@ class Rule:
     """What holds for the versions it names, and where it does not stop there, what is done.
 
     ``vllm``, ``transformers``: specifiers as pip takes them; empty: any. ``needs``: conditions
-    that must hold besides: ``ngram`` (the n-gram processor is declared), ``nvidia`` (the engine
-    runs on such a GPU). A rule with ``refuse`` stops the start; ``environment`` are variables to
+    that must hold besides: ``ngram`` (the n-gram processor is declared). A rule with ``refuse`` stops the start; ``environment`` are variables to
     be set, where a person has not set them, before vLLM is imported; ``repairs`` names what our
-    plugin has to repair.
+    plugin repairs (it looks for itself whether there is need).
     """
 
     name: str
@@ -113,7 +112,8 @@ class Versions:
 
 @dataclass(frozen=True)
 class Decision:
-    """What the versions in use need."""
+    """What the versions in use need: variables, and what the plugin repairs; what a person
+    should know of it, in sentences."""
 
     environment: Mapping[str, str]
     repairs: tuple[str, ...]
