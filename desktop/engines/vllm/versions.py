@@ -36,9 +36,10 @@ class Rule:
     """What holds for the versions it names, and where it does not stop there, what is done.
 
     ``vllm``, ``transformers``: specifiers as pip takes them; empty: any. ``needs``: conditions
-    that must hold besides: ``ngram`` (the n-gram processor is declared). A rule with ``refuse`` stops the start; ``environment`` are variables to
-    be set, where a person has not set them, before vLLM is imported; ``repairs`` names what our
-    plugin repairs (it looks for itself whether there is need).
+    that must hold besides: ``ngram`` (the n-gram processor is declared). A rule with ``refuse``
+    stops the start; ``environment`` are variables to be set, where a person has not set them,
+    before vLLM is imported; ``repairs`` names what our plugin repairs (it looks for itself
+    whether there is need).
     """
 
     name: str
