@@ -63,8 +63,9 @@ class Connection:
         self._client = httpx.AsyncClient(
             headers={**key.headers(), "Accept-Encoding": "identity", "User-Agent": "verso"},
             verify=context or trust(), follow_redirects=False,
+            # vLLM closes an idle connection after 5 s; one that is used in that very moment breaks.
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=None,
-                                keepalive_expiry=30.0),
+                                keepalive_expiry=4.0),
             timeout=httpx.Timeout(CONNECT_SECONDS))
 
     async def close(self) -> None:
