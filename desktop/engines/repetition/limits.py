@@ -6,6 +6,9 @@ from __future__ import annotations
 
 ROWS = 120
 """Equal rows of a table. A4 holds 297 mm / 2.5 mm (the smallest print that is read) ≈ 119."""
+FILLED = 0.75
+"""Share of that for rows with letters or numbers in them and for lines of words: nobody prints a
+page full of one entry, as one does of empty rows."""
 LEAST_ROWS = 64
 """Allowed however small the table's box is said to be: boxes are the model's word, too."""
 LINES = 120

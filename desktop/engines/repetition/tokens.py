@@ -32,6 +32,7 @@ class Unit(NamedTuple):
     letters: int = 0
     """A sign of Chinese or Japanese writing counts as a word of :data:`WORD_LENGTH`."""
     words: int = 0
+    numbers: int = 0
     rows: int = 0
     cells: int = 0
     lines: int = 0
@@ -71,6 +72,8 @@ def unit_of(kind: str, text: str) -> Unit:
         return Unit(cells=1)
     if kind == "glyph":
         return Unit(letters=int(WORD_LENGTH), words=1)
+    if kind == "number":
+        return Unit(numbers=1)
     # One letter again and again is a line of that letter, and no word.
     if kind == "word" and (len(text) == 1 or len(set(text)) > 1):
         return Unit(letters=len(text), words=1)
@@ -79,13 +82,14 @@ def unit_of(kind: str, text: str) -> Unit:
 
 def total(units: List[Unit], length: int) -> Unit:
     """What the last LENGTH tokens hold together."""
-    letters = words = rows = cells = lines = blocks = 0
+    letters = words = numbers = rows = cells = lines = blocks = 0
     for unit in units[-length:]:
         if unit is not NONE:
             letters += unit.letters
             words += unit.words
+            numbers += unit.numbers
             rows += unit.rows
             cells += unit.cells
             lines += unit.lines
             blocks += unit.blocks
-    return Unit(letters, words, rows, cells, lines, blocks)
+    return Unit(letters, words, numbers, rows, cells, lines, blocks)

@@ -14,6 +14,7 @@ from desktop.engines.repetition.limits import (
     COUNTED_ROWS,
     DIFFERENT_UNITS,
     DIFFERENT_WORDS,
+    FILLED,
     LEAST_ROWS,
     LINES,
     NEW_SHARE,
@@ -165,13 +166,15 @@ class Watchers:
         times = matched / length + 1
         whole = matched + length
         letters = unit.letters * times
+        filled = unit.letters or unit.numbers
         kind = ""
         if unit.blocks:
             kind = "blocks" if times >= REPEATED_BLOCKS else ""
         elif unit.rows:
-            kind = "rows" if unit.rows * times > self._most_rows() else ""
+            kind = "rows" if unit.rows * times > self._most_rows(filled) else ""
         elif unit.lines:
-            kind = "lines" if unit.lines * times > LINES else ""
+            worded = unit.letters >= WORD_LENGTH * unit.lines  # and not a stave, a tablature
+            kind = "lines" if unit.lines * times > LINES * (FILLED if worded else 1) else ""
         elif unit.cells:
             kind = "cells" if unit.cells * times > CELLS else ""
         elif unit.letters < SHORT_WORDS * unit.words or not unit.letters:
@@ -186,10 +189,11 @@ class Watchers:
         if kind:
             self._found(kind)
 
-    def _most_rows(self) -> int:
+    def _most_rows(self, filled: int) -> float:
         """Rows that the box of the table has room for."""
+        most = ROWS * (FILLED if filled else 1)
         height = self._blocks.height
-        return max(LEAST_ROWS, ROWS * height // 999) if height else ROWS
+        return max(LEAST_ROWS, most * height / 999) if height else most
 
     def _counted(self) -> None:
         shape, tokens = self._shape, self._tokens
