@@ -92,7 +92,8 @@ class EngineTools(QObject):
         self._session = window.session
         self._change = change
         self._open = open_dialog
-        self._checks: list[threading.Event] = []
+        self._checks: list[tuple[threading.Event, threading.Event]] = []
+        """Of every check that may run: what ends it, and what says that it has ended."""
         self.download = ModelDownload(window)
         self.download.happened.connect(self._downloaded, Qt.ConnectionType.QueuedConnection)
         self._model_dialog: ModelDialog | None = None
@@ -158,8 +159,10 @@ class EngineTools(QObject):
 
     def close(self) -> None:
         """End everything that runs."""
-        for cancel in self._checks:
+        for cancel, _ended in self._checks:
             cancel.set()
+        for _cancel, ended in self._checks:
+            ended.wait(_PATIENCE)
         self.download.close()
 
     # --- what the engine got
@@ -175,7 +178,6 @@ class EngineTools(QObject):
     def check(self) -> None:
         """Examine the interpreter that the settings name, thoroughly."""
         cancel = threading.Event()
-        self._checks.append(cancel)
         dialog = ReportDialog(_("Engine interpreter"), self._theme, self._window,
                               again=lambda: self._check(dialog, cancel), act=self.remedy)
         dialog.finished.connect(lambda _code: cancel.set())
@@ -189,9 +191,18 @@ class EngineTools(QObject):
         dialog.wait(_("Looking at {path}: torch and vLLM are loaded there, which may take a "
                       "minute.").format(path=asked or _("the Python that runs Verso")))
 
+        ended = threading.Event()
+        self._checks = [each for each in self._checks if not each[1].is_set()]
+        self._checks.append((cancel, ended))
+
+        def examine() -> interpreter.Report:
+            try:
+                return interpreter.examine(asked, needs, thorough=True, cancel=cancel)
+            finally:
+                ended.set()
+
         async def look() -> None:
-            report = await in_background(lambda: interpreter.examine(
-                asked, needs, thorough=True, cancel=cancel), "interpreter")
+            report = await in_background(examine, "interpreter")
             if not cancel.is_set():
                 dialog.show_found(findings.interpreter(report))
 

@@ -152,6 +152,16 @@ def test_an_engine_that_failed_says_why_and_can_be_tried_again(qtbot: QtBot) -> 
     assert "NPU 0" in panel._chooser.note.text()
 
 
+def test_what_another_engine_got_is_not_said_of_the_chosen_one(qtbot: QtBot) -> None:
+    panel = SettingsPanel(Values(), LIGHT)
+    qtbot.addWidget(panel)
+    panel.set_engine(EngineView("embedded", EngineState.READY, ready=READY))
+    assert "NPU 0" in panel._chooser.note.text()
+    panel.set_values(Values({"engine": "remote", "servers": "http://gpu1:8000/v1"}))
+    assert panel._chooser.note.text() == ""
+    assert panel._rows["max_tokens"].note.text() == ""
+
+
 def test_an_engine_that_is_not_there_says_what_to_install(
         qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     missing = dataclasses.replace(registry.ENGINES[0], name="far", title="Far away",

@@ -246,9 +246,12 @@ class SettingsPanel(QScrollArea):
                                 self._theme, "secondary"))
 
     def _refresh(self) -> None:
-        ready = (self._engine.ready if self._engine and self._engine.state is EngineState.READY
-                 else None)
-        self._chooser.show_engine(self._engine)
+        # One that still runs while another is chosen has nothing to say about that.
+        engine = self._engine
+        if engine is not None and engine.name != self._values["engine"]:
+            engine = None
+        ready = engine.ready if engine and engine.state is EngineState.READY else None
+        self._chooser.show_engine(engine)
         for key, row in self._rows.items():
             row.setVisible(notes.relevant(key, self._values))
             if key == "crop":
