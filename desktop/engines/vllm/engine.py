@@ -16,6 +16,7 @@ from typing import Any
 
 from desktop.engines.base import Engine, EngineDied, Finish, Output, Progress, Text
 from desktop.engines.model import fitting, outcome, prompts, sampling
+from desktop.engines.visual_tokens import visual_tokens
 from desktop.engines.vllm import arguments, devices, loading, tokens, warmup
 from desktop.engines.vllm.failures import PageRefused, PageTooLong, root_cause
 from desktop.engines.vllm.images import ImageFeed
@@ -29,6 +30,8 @@ _log = logging.getLogger(__name__)
 _FULL = 0.95
 """Share of the KV cache that admitted pages are expected to fill: blocks are taken whole, and
 some pages write more than expected."""
+_FULL_PAGE = visual_tokens(*warmup.SIZE).tokens
+"""Visual tokens of a full page."""
 _PATIENCE = 2.0
 """Seconds for vLLM's processes to end by themselves: no page is with them any more."""
 
@@ -171,12 +174,14 @@ class VllmEngine(Engine):
         assert self._feed is not None
         assert self._tokens is not None
         prompt = self._tokens.prompt(prompts.completion({}))
+        # A short context may hold no full page.
+        fits = self._context >= len(prompt) + _FULL_PAGE + 2 * warmup.TOKENS
+        full = warmup.SIZE if fits else warmup.SMALL
         with tempfile.TemporaryDirectory(prefix="verso-") as name:
-            full = warmup.draw(Path(name))
-            small = warmup.draw(Path(name), warmup.SMALL)
-            await self._feed.warm(lambda number: warmup.page(full, number), prompt)
-            pages = [warmup.page(full, 0), warmup.page(full, 1),
-                     warmup.page(small, 0, warmup.SMALL)]
+            paths = {size: warmup.draw(Path(name), size) for size in {full, warmup.SMALL}}
+            await self._feed.warm(lambda number: warmup.page(paths[full], number, full), prompt)
+            pages = [warmup.page(paths[size], number, size)
+                     for number, size in enumerate((full, full, warmup.SMALL))]
             await asyncio.gather(*(self._read_through(page) for page in pages))
         self._expectation = fitting.Expectation()
 
@@ -188,14 +193,14 @@ class VllmEngine(Engine):
         assert self._loaded is not None
         loaded = self._loaded
         used, total, free = await asyncio.to_thread(_memory, loaded)
-        full = fitting.PROMPT_TOKENS + 1121
+        full = fitting.PROMPT_TOKENS + _FULL_PAGE
         room = sampling.limit({"max_tokens": self._context}, self._context, full).tokens
         notes = list(loaded.notes)
         if room < int(loaded.values["max_tokens"]):
             notes.append(_("A full page leaves {room} tokens of the context of {context} for its "
                            "text: “Max tokens” is lowered to that.").format(
                 room=room, context=self._context))
-        typical = full + self._expectation.of(1121, max(1, room))
+        typical = full + self._expectation.of(_FULL_PAGE, max(1, room))
         holds = max(1, self.budget // typical)
         capacity = min(holds, int(loaded.arguments.get("max_num_seqs") or arguments.SEQUENCES))
         if holds < arguments.SEQUENCES:
