@@ -215,7 +215,8 @@ class RealEngine(Reader):
 def values(model: Path, **more: object) -> Values:
     """Settings with which the engine runs on two cores and 4 GiB."""
     return Values({"engine": "vllm", "model": str(model), "dtype": "float32", "eager": True,
-                   "max_model_len": CONTEXT, "loop_guard": False, **more})
+                   "max_model_len": CONTEXT, "loop_guard": False, "ready_seconds": int(2 * LOAD),
+                   **more})
 
 
 def of_sessions(leaders: Collection[int], mark: str) -> list[psutil.Process]:

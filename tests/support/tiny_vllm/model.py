@@ -71,7 +71,7 @@ def _config(dense: bool) -> dict[str, object]:
             "qk_rope_head_dim": 0, "v_head_dim": 0, "lm_head": True, "rm_head": False,
             "first_k_dense_replace": weights.LAYERS if dense else 1,
             "moe_intermediate_size": weights.EXPERT_SIZE,
-            "n_routed_experts": None if dense else weights.EXPERTS,
+            "n_routed_experts": 0 if dense else weights.EXPERTS,
             "n_shared_experts": 1, "num_experts_per_tok": 2, "n_group": 1, "topk_group": 1,
             "topk_method": "greedy"},
         "projector_config": {"model_type": "mlp_projector", "projector_type": "linear",
