@@ -108,8 +108,10 @@ class Outbox:
         self._pending[key] = event
         self._arrange()
 
-    def streamed(self, page_id: str, source: Stream, changed: Sequence[int], raw: str) -> None:
-        """Blocks CHANGED of a page, and the RAW text that did it."""
+    def streamed(self, page_id: str, source: Stream, changed: Sequence[int], raw: str, *,
+                 first: bool = False) -> None:
+        """Blocks CHANGED of a page, and the RAW text that did it. The FIRST text of a page waits
+        for no interval: somebody may be looking at an empty page."""
         key = ("stream", page_id)
         entry = self._pending.get(key)
         if not isinstance(entry, _Stream) or entry.source is not source:
@@ -117,7 +119,11 @@ class Outbox:
         entry.dirty.update(changed)
         if raw:
             entry.raw.append(raw)
-        self._arrange()
+        if first and self._timer is not None:
+            self._timer.cancel()
+            self._timer = self._loop.call_soon(self.flush)
+        else:
+            self._arrange(at_once=first)
 
     def flush(self) -> None:
         """Send what there is, now."""
@@ -133,10 +139,10 @@ class Outbox:
             self._call(listener, batch)
 
     # --- inside
-    def _arrange(self) -> None:
+    def _arrange(self, *, at_once: bool = False) -> None:
         if self._timer is None:
             # Even "at once" is a turn of the loop later: events of one cause leave together.
-            wait = self._last + self._interval - self._loop.time()
+            wait = 0.0 if at_once else self._last + self._interval - self._loop.time()
             self._timer = (self._loop.call_later(wait, self.flush) if wait > 0
                            else self._loop.call_soon(self.flush))
 

@@ -396,7 +396,8 @@ class Reading:
             case PageText(_, text, tokens):
                 self._t.progress.tokens(tokens)
                 if not run.overflowed:
-                    self._t.outbox.streamed(run.id, run, run.feed(text), text)
+                    first = not run.raw
+                    self._t.outbox.streamed(run.id, run, run.feed(text), text, first=first)
                     if run.length > MAX_RAW:
                         run.overflowed = True
                         self._t.engine.cancel(run.id)

@@ -187,3 +187,17 @@ def test_a_listener_that_fails_harms_no_other() -> None:
 
     asyncio.run(main())
     assert good.batches == [[], [page(PageState.COMPLETE)]]
+
+
+def test_the_first_text_of_a_page_waits_for_no_interval() -> None:
+    async def act(outbox: Outbox, listening: Listening) -> None:
+        page = Page()
+        page.texts = {0: "first"}
+        for page_id, first in (("1-1", True), ("1-1", False), ("1-2", True)):
+            outbox.post(ProgressUpdated(ProgressView(RunState.RUNNING)))
+            outbox.streamed(page_id, page, [0], page_id, first=first)
+            await asyncio.sleep(0.05)
+        assert [[event.page_id for event in batch if isinstance(event, RawText)]
+                for batch in listening.batches] == [["1-1"], ["1-1", "1-2"]]
+
+    on_loop(act, interval=600)
