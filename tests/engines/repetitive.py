@@ -257,6 +257,8 @@ LOOPS: dict[str, tuple[Callable[[], Iterator[str]], int]] = {
     "images marching in small steps": (_numbered(_march("image", "", 5)), 6000),
     "texts marching": (_numbered(_march("text", "查看详细信息", 18, 300)), 6000),
     "sentences marching": (_numbered(_march("text", PARAGRAPH, 30, 800)), 7000),
+    "counted texts marching": (_numbered(
+        lambda n: _march("text", f"Figure {n}", 20, 200)(n)), 6500),
     "one box": (_constant(block("table", (0, 0, 999, 999))), 1500),
     "one text at one place": (_constant(block("text", (60, 60, 900, 90), PARAGRAPH)), 2500),
     "blocks in turn": (_numbered(

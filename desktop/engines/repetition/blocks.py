@@ -6,6 +6,7 @@ import re
 from typing import List, Optional, Set, Tuple
 
 from desktop.engines.repetition.limits import (
+    COUNTED_REPLAYS,
     EQUAL_BLOCKS,
     MARCH,
     MARCHING_TEXT,
@@ -42,12 +43,14 @@ class Blocks:
         self._line = 0
         """Tokens on the line so far, as long as they could be a label; -1: they cannot."""
         self._line_digest = 0
-        self._line_before = (0, 0)
-        """Content and letters before the line."""
+        self._shape = 0
+        """Digest of the content with all numbers equal."""
+        self._line_before = (0, 0, 0)
+        """Content, its shape and letters before the line."""
         self._mark = ""
         """The line so far, as long as it could be a mark between pages."""
         self._seen: Set[Tuple[int, ...]] = set()
-        self._replays = self._replayed = 0
+        self._replays = self._replayed = self._counted = 0
         self._ids: List[int] = []
         self._sizes: List[int] = []
         self._period = Period(self._ids, 2)
@@ -80,7 +83,7 @@ class Blocks:
             if _PAGE_MARK.match(self._mark):
                 self._seen.clear()  # What follows is another page's.
             self._line, self._line_digest, self._mark = 0, 0, ""
-            self._line_before = (self._content, self._letters)
+            self._line_before = (self._content, self._shape, self._letters)
             return ""
         if len(self._mark) < 24:
             self._mark += text if kind != "word" else text + " "
@@ -95,11 +98,12 @@ class Blocks:
             else:
                 self._line = -1
         self._content = hash((self._content, number))
+        self._shape = hash((self._shape, 0 if kind == "number" else number))
         self._letters += letters
         return ""
 
     def _stripped_tag(self) -> str:
-        self._content, self._letters = self._line_before
+        self._content, self._shape, self._letters = self._line_before
         found = self._close()
         self._label = self._line_digest
         self._inside, self._brackets, self._stripped, self._line = [], 2, True, -1
@@ -118,18 +122,18 @@ class Blocks:
             self.stripped_end = self._stripped
             self._box = tuple(box[:4]) if len(box) >= 4 else ()
             self.height = abs(self._box[3] - self._box[1]) if self._box else 0
-            self._open, self._content, self._letters = True, 0, 0
+            self._open, self._content, self._shape, self._letters = True, 0, 0, 0
             self._line = -1
         return ""
 
     def _close(self) -> str:
         """The current block is complete."""
         if not self._open:
-            self._content, self._letters = 0, 0
+            self._content = self._shape = self._letters = 0
             return ""
         self._open, self.height = False, 0
         found = self._replay() or self._parade()
-        self._content = self._letters = 0
+        self._content = self._shape = self._letters = 0
         return found
 
     def _replay(self) -> str:
@@ -141,18 +145,26 @@ class Blocks:
         x1, x2, y1, y2 = (value for pair in (sorted(self._box[::2]), sorted(self._box[1::2]))
                           for value in pair)
         wide, high = (1 << max(0, (low_high.bit_length() - 3)) for low_high in (x2 - x1, y2 - y1))
-        cells = [(self._label, self._content, wide, high, x, y)
-                 for x in range(x1 // wide, max(x1, x2 - 1) // wide + 1)
-                 for y in range(y1 // high, max(y1, y2 - 1) // high + 1)]
-        taken = sum(cell in self._seen for cell in cells)
-        self._seen.update(cells)
-        if taken >= 0.75 * len(cells):
+        across = range(x1 // wide, max(x1, x2 - 1) // wide + 1)
+        down = range(y1 // high, max(y1, y2 - 1) // high + 1)
+        if self._taken(self._content, wide, high, across, down):
             self._replays += 1
             self._replayed += self._letters
+        elif self._shape != self._content and self._taken(self._shape, wide, high, across, down):
+            self._counted += 1
+            if self._counted >= COUNTED_REPLAYS:
+                return "replay"
         blocks, letters = REPLAYED_LETTERS
         if self._replays >= REPLAYS or (self._replays >= blocks and self._replayed >= letters):
             return "replay"
         return ""
+
+    def _taken(self, said: int, wide: int, high: int, across: range, down: range) -> bool:
+        """Whether what is SAID was said at these cells before; from now on it was."""
+        cells = [(self._label, said, wide, high, x, y) for x in across for y in down]
+        taken = sum(cell in self._seen for cell in cells)
+        self._seen.update(cells)
+        return taken >= 0.75 * len(cells)
 
     def _parade(self) -> str:
         """Equal blocks one after the other."""

@@ -58,6 +58,8 @@ has a third as many words; a grid of 30 × 40 that only says yes and no has 1200
 
 REPLAYS = 12
 """Blocks of equal content at the place of an earlier one."""
+COUNTED_REPLAYS = 24
+"""The same where the contents differ in their numbers only."""
 REPLAYED_LETTERS = (3, 600)
 """(blocks, letters): text read again where it was read before."""
 MARCH = 64
