@@ -57,6 +57,14 @@ class Loop:
         self._files = load.page_files(args.pages)
         self._ready: list[Any] = []
         self._images: list[Any] = []
+        self.given: list[Any] = []
+        self.repeat = 0
+        """So many images in turn, known as the same; 0: each request's is another."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether prompts are finished beforehand."""
+        return bool(self._ready)
 
     async def prepare(self) -> None:
         """What each way is given: opened images, or finished prompts."""
@@ -81,10 +89,13 @@ class Loop:
         from vllm import SamplingParams
         from vllm.sampling_params import RequestOutputKind
 
-        if self._ready:
-            prompt = dict(self._ready[number % len(self._ready)])
+        if self.given:
+            prompt = self.given[number]
+        elif self._ready:
+            image = number % (self.repeat or len(self._ready))
+            prompt = dict(self._ready[image])
             # As for any other page: the encoder's result must not be found again.
-            prompt["mm_hashes"] = {"image": [f"{tag}{number}"]}
+            prompt["mm_hashes"] = {"image": [f"again-{image}" if self.repeat else f"{tag}{number}"]}
         else:
             prompt = {"prompt": PROMPT, "multi_modal_data":
                       {"image": self._images[number % len(self._images)]}}
@@ -124,7 +135,52 @@ async def main(args: argparse.Namespace) -> None:
         if args.profile and str(level) == args.profile:
             report.put("profile", await profiled(loop, level, machine, one))
         report.put(str(level), await load.closed_loop(level, machine, one))
+    if args.pdf:
+        report.put("official_order", await official_order(loop, args.pdf, args.pdf_length))
+    if args.decode_alone and loop.is_ready:
+        # With few images in turn the encoder's results are found again: what is left is decoding.
+        loop.repeat = 6
+        for level in load.Level.parse(args.decode_alone):
+            async def again(number: int, record: load.Request, level: load.Level = level) -> None:
+                await loop.one(number, record, level.length, f"again-{level}-")
+            report.put(f"decode_alone {level}", await load.closed_loop(level, machine, again))
     loop.engine.shutdown()
+
+
+async def official_order(loop: Loop, pdf: Path, length: int) -> dict[str, Any]:
+    """As the model's own script for PDFs does it: all pages drawn, then all prepared, then all
+    generated."""
+    import io
+
+    import pymupdf
+    from PIL import Image
+
+    started = time.perf_counter()
+    images = []
+    with pymupdf.open(pdf) as document:
+        for page in document:
+            drawn = page.get_pixmap(matrix=pymupdf.Matrix(2, 2), alpha=False)
+            images.append(Image.open(io.BytesIO(drawn.tobytes("png"))).convert("RGB"))
+    rasterised = time.perf_counter()
+    prompts = await asyncio.gather(*(loop.engine.renderer.render_cmpl_async(
+        [{"prompt": PROMPT, "multi_modal_data": {"image": image}}]) for image in images))
+    prepared = time.perf_counter()
+    output = 0
+    loop.given = [prompt[0] for prompt in prompts]
+
+    async def one(number: int) -> None:
+        nonlocal output
+        record = load.Request(time.perf_counter())
+        await loop.one(number, record, length, "pdf-")
+        output += record.output
+
+    await asyncio.gather(*(one(number) for number in range(len(images))))
+    ended = time.perf_counter()
+    return {"pages": len(images), "length": length, "output_tokens": output,
+            "rasterise_s": round(rasterised - started, 2),
+            "prepare_s": round(prepared - rasterised, 2),
+            "generate_s": round(ended - prepared, 2),
+            "pages_s": round(len(images) / (ended - started), 3)}
 
 
 async def profiled(loop: Loop, level: load.Level, machine: load.Machine, one: Any) -> Any:
@@ -148,4 +204,7 @@ if __name__ == "__main__":
     parser.add_argument("--arg", action="append", default=[])
     parser.add_argument("--budget", type=float, default=300)
     parser.add_argument("--profile", default="")
+    parser.add_argument("--pdf", type=Path)
+    parser.add_argument("--pdf-length", type=int, default=256)
+    parser.add_argument("--decode-alone", default="", metavar="LEVELS")
     asyncio.run(main(parser.parse_args()))

@@ -31,14 +31,14 @@ from desktop.settings import Values
 class Pages:
     """The client's events as futures of one loop."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, interpreter: str | None) -> None:
         self._loop = loop
         self.ready: asyncio.Future[EngineReady] = loop.create_future()
         self._records: dict[str, load.Request] = {}
         self._ends: dict[str, asyncio.Future[PageFinished]] = {}
         self._numbers = itertools.count()
         self.finishes: dict[str, int] = {}
-        self.client = EngineClient(self.arrived)
+        self.client = EngineClient(self.arrived, interpreter=interpreter)
 
     def arrived(self, event: Any) -> None:
         """On the client's reader thread."""
@@ -98,13 +98,11 @@ async def main(args: argparse.Namespace) -> None:
     machine = load.Machine()
     files = load.page_files(args.pages)
     before = load.device()
-    pages = Pages(asyncio.get_running_loop())
+    pages = Pages(asyncio.get_running_loop(), args.interpreter)
     settings: dict[str, Any] = {
         **Values({"engine": "vllm", "model": str(args.model), "loop_guard": False}).as_dict(),
-        "load_format": "dummy"}
-    for pair in args.set:
-        key, _, value = pair.partition("=")
-        settings[key] = value
+        **dict(pair.split("=", 1) for pair in args.set),
+        "engine_args": dict(pair.split("=", 1) for pair in args.engine_arg)}
     started = time.monotonic()
     pages.client.start("vllm", settings)
     ready = await pages.ready
@@ -162,6 +160,8 @@ if __name__ == "__main__":
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--levels", default="256@64*2")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--engine-arg", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--interpreter", help="the Python that has vLLM; ours if not given")
     parser.add_argument("--budget", type=float, default=300)
     parser.add_argument("--cancel", action="store_true")
     parser.add_argument("--profile", default="")

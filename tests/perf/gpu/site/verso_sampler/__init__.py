@@ -20,7 +20,13 @@ def register():
     """The entry point."""
     target = os.environ.get("VERSO_SAMPLE")
     if target and not any(t.name == "verso-sampler" for t in threading.enumerate()):
-        threading.Thread(target=_watch, args=(target,), name="verso-sampler", daemon=True).start()
+        _start(target)
+        # The engine core may be a fork of this process, which has no other threads of it.
+        os.register_at_fork(after_in_child=lambda: _start(target))
+
+
+def _start(target):
+    threading.Thread(target=_watch, args=(target,), name="verso-sampler", daemon=True).start()
 
 
 def _watch(target):

@@ -1,0 +1,59 @@
+"""The plugin against real vLLM, under the interpreter that has it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from desktop.engines import plugin
+from tests.support import tiny_vllm
+
+HERE = Path(__file__).parent
+
+pytestmark = [pytest.mark.engines, pytest.mark.slow]
+
+CHECKS = ("resampling", "containing", "views", "own mask", "mixed mask", "replacing", "attention",
+          "together", "heads", "registering")
+
+
+def run(script: str, *arguments: str, seconds: float, **variables: str) -> Any:
+    """The JSON document that SCRIPT prints last."""
+    python = tiny_vllm.interpreter()
+    if python is None:
+        pytest.skip("no environment with real vLLM: run ./packaging/test --engines")
+    environment = {**os.environ, **tiny_vllm.environment(), **variables}
+    environment["PYTHONPATH"] += os.pathsep + str(plugin.folder())
+    done = subprocess.run([str(python), str(HERE / script), *arguments], env=environment,
+                          capture_output=True, text=True, timeout=seconds, check=False)
+    assert done.returncode == 0, done.stderr[-4000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def checked() -> Any:
+    """The results of ``checks.py``."""
+    return run("checks.py", seconds=600)
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_each_part_is_what_it_stands_in_for(checked: Any, name: str) -> None:
+    if checked[name] == "no Triton":
+        pytest.skip("the environment has no Triton to interpret the kernel")
+    assert checked[name] is True, checked[name]
+
+
+def test_pages_that_are_cut_in_the_engine_core_give_the_same_text(tmp_path: Path) -> None:
+    model = tiny_vllm.build(tmp_path / "model")
+    result = run("raw_pages.py", str(model), str(tmp_path), seconds=900,
+                 VERSO_RAW_PAGES="force", VERSO_FAST_MASK="1", VERSO_HEAD_SIZE="1")
+    assert result["ways"] == ["raw", "rendered"]
+    assert result["raw"] == result["rendered"]
+    assert [page["prompt"] for page in result["raw"]] == [1124, 1124, 260, 1124, 836]
+    # With prefix caching equal pixels have one name, others another.
+    first, again, other = result["keys"]
+    assert first == again != other
