@@ -22,10 +22,10 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT), str(ROOT / "desktop" / "engines" / "plugin" / "site")]
 os.environ["TRITON_INTERPRET"] = "1"
 
-import torch
-import verso_vllm_plugin
-from PIL import Image, ImageOps
-from verso_vllm_plugin import NotHere, head_size, mask, pages, resample
+import torch  # noqa: E402 - after the variable that it reads
+import verso_vllm_plugin  # noqa: E402
+from PIL import Image, ImageOps  # noqa: E402
+from verso_vllm_plugin import NotHere, head_size, mask, pages, resample  # noqa: E402
 
 SIZES = ((1190, 1684), (1684, 1190), (1000, 1000), (700, 500), (800, 300), (768, 1000),
          (1001, 2003), (2003, 1001), (769, 33))
@@ -154,7 +154,7 @@ def mixed_mask() -> bool:
 
 
 LOOP = '''
-import torch
+import torch  # noqa: E402 - after the variable that it reads
 class Inner:
     def _create_custom_4d_mask(self, sequence_length, dtype, device, batch_size, token_type_ids):
         text_positions = token_type_ids[0]
