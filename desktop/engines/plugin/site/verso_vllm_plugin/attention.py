@@ -17,7 +17,7 @@ import torch
 import triton
 import triton.language as tl
 
-from verso_vllm_plugin import NotHere
+from verso_vllm_plugin import NotHere, log
 
 
 @triton.jit  # type: ignore[untyped-decorator]
@@ -114,6 +114,8 @@ def apply() -> str:
 
     if not current_platform.is_cuda():
         raise NotHere("there is no CUDA")
+    if not current_platform.has_device_capability(80):
+        raise NotHere("the kernel is for GPUs since Ampere")
     owner: Any = getattr(deepencoder, "RelPosAttention", None)
     get = getattr(deepencoder, "get_rel_pos", None)
     if owner is None or get is None or "forward" not in vars(owner):
@@ -126,16 +128,28 @@ def install(owner: Any, get: Any) -> None:
     """Put the kernel before the method ``forward`` of the class OWNER."""
     stock = owner.forward
 
+    failed = False
+
     def forward(self: Any, x: torch.Tensor) -> Any:
+        nonlocal failed
         size = getattr(self, "qkv", None) is not None and x.shape[-1] // self.num_heads
-        if not (getattr(self, "use_rel_pos", False) and x.is_cuda and size in (32, 64, 128)
-                and x.dtype in (torch.bfloat16, torch.float16)
-                and not torch.is_grad_enabled()):
+        if failed or not (getattr(self, "use_rel_pos", False) and x.is_cuda
+                          and size in (32, 64, 128) and not torch.is_grad_enabled()
+                          and x.dtype in (torch.bfloat16, torch.float16)):
             return stock(self, x)
         images, rows, columns, width = x.shape
         table_h, table_w = _tables(self, rows, columns, get)
         qkv = self.qkv(x).view(images, rows * columns, 3 * width)
-        found = attended(qkv, table_h, table_w, rows, columns, self.num_heads)
+        try:
+            found = attended(qkv, table_h, table_w, rows, columns, self.num_heads)
+        except torch.cuda.OutOfMemoryError:
+            raise
+        except Exception:  # noqa: BLE001 - vLLM goes on without it
+            # Triton could not compile it here; that shows while vLLM measures its memory.
+            failed = True
+            log.warning("Verso: the attention's kernel does not run here; vLLM's own is used",
+                        exc_info=True)
+            return stock(self, x)
         return self.proj(found.view(images, rows, columns, width))
 
     owner.forward = forward

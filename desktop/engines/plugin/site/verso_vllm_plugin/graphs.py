@@ -13,9 +13,6 @@ import torch
 
 from verso_vllm_plugin import NotHere, log, pages
 
-_SHARE = 0.6
-"""Of the memory that is free when graphs are made, most that they may take."""
-
 
 class Graphs:
     """Graphs of one model; made with the first page, which is the engine's warm-up."""
@@ -25,26 +22,16 @@ class Graphs:
         self._graphs: Dict[Tuple[int, int], Tuple[Any, torch.Tensor]] = {}
         self._inputs: Dict[int, torch.Tensor] = {}
         started = time.monotonic()
-        weight = next(model.sam_model.parameters())
-        # A page as it runs: what it takes tells for how many at once there is room.
-        torch.cuda.synchronize()
-        before = torch.cuda.memory_allocated()
-        torch.cuda.reset_peak_memory_stats()
-        for side, count in ((pages.TILE, 6), (pages.VIEW, 1)):
-            pages.features(model, _blank(count, side, weight))
-        torch.cuda.synchronize()
-        each = max(1, torch.cuda.max_memory_allocated() - before)
-        free = torch.cuda.mem_get_info()[0]
-        room = int(free * _SHARE / each)
-        self.chunks = pages.Chunks(max(1, min(most, room)))
-        if room < 1:
-            log.warning("Verso: no room for graphs of the vision encoder: a page takes %d MiB, "
-                        "%d MiB are free", each >> 20, free >> 20)
+        at_once = pages.room(model, most)
+        self.chunks = pages.Chunks(max(1, at_once))
+        if at_once < 1:
+            log.warning("Verso: no room for graphs of the vision encoder")
             return
-        self._capture(model, weight)
+        free = torch.cuda.mem_get_info()[0]
+        self._capture(model, next(model.sam_model.parameters()))
         log.info("Verso: vision encoder captured for %s views and %s tiles in %.1f s, %d MiB",
                  self.chunks.views, self.chunks.tiles, time.monotonic() - started,
-                 (free - torch.cuda.mem_get_info()[0]) >> 20)
+                 max(0, free - torch.cuda.mem_get_info()[0]) >> 20)
 
     def encode(self, model: Any, views: torch.Tensor) -> torch.Tensor:
         """See ``pages.Encode``."""
@@ -91,10 +78,11 @@ def apply(most: int) -> str:
     def make(model: Any) -> Any:
         try:
             return Graphs(model, most)
-        except torch.cuda.OutOfMemoryError:
-            log.warning("Verso: no memory for graphs of the vision encoder")
+        except Exception:  # noqa: BLE001 - vLLM goes on without it
+            # Pages can be read without them.
+            log.warning("Verso: the vision encoder cannot be captured", exc_info=True)
             torch.cuda.empty_cache()
-            return pages.Launched()
+            return pages.launched(model)
 
     pages.make_encoder = make
     return f"captured for up to {most} pages at once"

@@ -16,7 +16,7 @@ from typing import Any, Callable, List, Sequence, Tuple
 
 import torch
 
-from verso_vllm_plugin import NotHere
+from verso_vllm_plugin import NotHere, log
 from verso_vllm_plugin.resample import contained, order, resized
 
 KEY = "verso_page"
@@ -184,17 +184,44 @@ def install(model: Any, name: str) -> None:
 class Launched:
     """The encoder's kernels launched one by one."""
 
-    def __init__(self) -> None:
-        self.chunks = Chunks()
+    def __init__(self, most: int = 1) -> None:
+        """MOST: pages at once."""
+        self.chunks = Chunks(most)
 
     def encode(self, model: Any, views: torch.Tensor) -> torch.Tensor:
         """See :data:`Encode`."""
         return features(model, views)
 
 
-def _launched(model: Any) -> Launched:
-    return Launched()
+_SHARE = 0.6
+"""Of the device memory that is free, most that encoding may take."""
 
 
-make_encoder: Callable[[Any], Any] = _launched
+def room(model: Any, most: int) -> int:
+    """For how many pages at once, up to MOST, the free memory of the device suffices; 0: for
+    none. vLLM has measured its encoder with one page at a time."""
+    weight = next(model.sam_model.parameters())
+    if weight.device.type != "cuda":
+        return 1
+    torch.cuda.synchronize()
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    for side, count in ((TILE, 6), (VIEW, 1)):
+        features(model, torch.zeros((count, 3, side, side), dtype=weight.dtype,
+                                    device=weight.device))
+    torch.cuda.synchronize()
+    each = max(1, torch.cuda.max_memory_allocated() - before)
+    free = torch.cuda.mem_get_info()[0]
+    found = min(most, int(free * _SHARE / each))
+    log.info("Verso: vision encoder: a page takes %d MiB, %d MiB are free: %d at once",
+             each >> 20, free >> 20, max(1, found))
+    return found
+
+
+def launched(model: Any) -> Launched:
+    """What encodes where there are no graphs."""
+    return Launched(max(1, room(model, 4)))
+
+
+make_encoder: Callable[[Any], Any] = launched
 """Makes what encodes the views of a model; ``graphs`` puts its own here."""

@@ -4,7 +4,8 @@ The model's processor stretches a page with Pillow. Done on the device, a page c
 engine core as it is (6 MB for A4 at 144 dpi) instead of as float views (27 MB), and costs no
 processor time. Pillow (src/libImaging/Resample.c) works on 8-bit pixels in two passes, with
 weights rounded to 22 binary places and each pass rounded to 8 bits: integers, so that the result
-can be the same on any device. Which pass is first is part of the result, and depends on the version: see :func:`order`.
+can be the same on any device. Which pass is first is part of the result, and depends on the
+version: see :func:`order`.
 """
 
 from __future__ import annotations
