@@ -199,7 +199,7 @@ def replacing(folder: Path) -> bool:
             raise AssertionError("another pattern gets a kept mask")
     finally:
         sys.modules["vllm.model_executor.models.deepencoder2"] = models.deepencoder2 = real
-    if not mask._loops(real):
+    if not mask.loops(real):
         try:
             mask.apply()
         except NotHere:

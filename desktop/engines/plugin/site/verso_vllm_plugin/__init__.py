@@ -88,8 +88,12 @@ def _pages(value: str) -> str:
 
 
 def _graphs(value: str) -> str:
-    from verso_vllm_plugin import graphs
-
     if not in_force("raw pages"):
         raise NotHere("they need raw pages")
+    from vllm.model_executor.models import deepencoder2
+
+    from verso_vllm_plugin import graphs, mask
+
+    if mask.loops(deepencoder2) and not in_force("vision mask"):
+        raise NotHere("they need the vision mask without a loop")
     return str(graphs.apply(int(value)))

@@ -59,7 +59,7 @@ def apply() -> str:
     create = getattr(owner, "_create_custom_model", None)
     if create is None:
         raise NotHere("this vLLM makes its encoder in another way")
-    if not _loops(deepencoder2):
+    if not loops(deepencoder2):
         raise NotHere("this vLLM makes the mask without a loop")
 
     def created(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -73,7 +73,7 @@ def apply() -> str:
     return "made by tensor operations instead of a loop over its rows"
 
 
-def _loops(module: Any) -> bool:
+def loops(module: Any) -> bool:
     """Whether MODULE's mask goes through its queries one by one."""
     try:
         source = inspect.getsource(module)
