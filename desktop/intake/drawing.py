@@ -83,7 +83,7 @@ class Drawing:
             path = Path(os.fsdecode(request.words))
             words.save(own, path)
         drawn = wire.Drawn(bitmap.width, bitmap.height, bitmap.dpi, kept, is_blank,
-                           bitmap.lowered, bool(bitmap.damage))
+                           bitmap.lowered, bool(bitmap.damage), isinstance(source, PagedFile))
         del upright, bitmap, own
         source.relax()
         self._pages += 1

@@ -59,6 +59,8 @@ class RenderedPage(msgspec.Struct, frozen=True):
     """Drawn below the resolution asked for, because of the pixel cap."""
     damaged: bool = False
     """The image file is cut off: this is what there is of it."""
+    paged: bool = False
+    """Of a document of pages; not of an image file."""
 
     def delete(self) -> None:
         """Remove its files."""

@@ -214,7 +214,7 @@ class Rasterizer:
             process.stop()
         return RenderedPage(str(image), reply.width, reply.height, reply.dpi,
                             str(words) if reply.words else "", reply.blank, reply.lowered,
-                            reply.damaged)
+                            reply.damaged, reply.paged)
 
     def _ask(self, process: DrawingProcess, request: wire.Request) -> wire.Reply:
         """The answer of PROCESS; raises IntakeError for a failure it reports.

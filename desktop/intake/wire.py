@@ -65,6 +65,7 @@ class Drawn(msgspec.Struct, frozen=True, tag="drawn"):
     blank: bool
     lowered: bool
     damaged: bool
+    paged: bool = False
     memory_mb: int = 0
     """What the process holds now; the application replaces one that has grown."""
 

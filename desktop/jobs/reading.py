@@ -140,7 +140,9 @@ class Reading:
             self._t.outbox.post(PageUpdated(run.view()))
             self._t.engine.submit(SubmitPage(
                 run.id, run.rendered.image, run.rendered.width, run.rendered.height,
-                run.rendered.words, dict(run.values.as_dict()),
+                run.rendered.words,
+                # Engines choose by it what was published for images and for PDF pages.
+                {**run.values.as_dict(), "source": "pdf" if run.rendered.paged else "image"},
                 0 if key == self.looked_at else 1, run.row.attempts + 1))
 
     # --- one page

@@ -109,6 +109,14 @@ def test_what_is_wrong_with_a_file(make: Callable[..., Rasterizer], samples: Pat
     assert len(rasterizer.pids()) == 1, "none of it needed another process"
 
 
+def test_a_page_says_whether_it_is_of_a_document_or_an_image(
+    make: Callable[..., Rasterizer], samples: Path,
+) -> None:
+    rasterizer = make()
+    for name, paged in (("blank.pdf", True), ("bilevel.png", False)):
+        assert _got(rasterizer.render(RenderRequest(str(samples / name), 1))).paged is paged
+
+
 def test_a_page_that_has_lost_its_content_fails(make: Callable[..., Rasterizer],
                                                 samples: Path) -> None:
     rasterizer = make()

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
+from desktop.client.client import EngineClient
 from desktop.jobs.errors import JournalBusy, SessionClosed
 from desktop.jobs.events import (
     BlocksChanged,
@@ -23,6 +25,7 @@ from desktop.jobs.events import (
     RunState,
 )
 from desktop.jobs.session import Session
+from desktop.protocol.messages import SubmitPage
 from desktop.settings import Values
 from tests.jobs.conftest import FIGURE, PATIENCE, SHORT, SLOW, Pdf, Play, Player
 
@@ -147,6 +150,28 @@ def test_settings_reach_the_next_page_and_the_engine(play: Player, pdf: Pdf) -> 
     states = [event.engine.state for event in p.heard.of(EngineUpdated)]
     first_ready = states.index(EngineState.READY)
     assert EngineState.LOADING in states[first_ready:]
+
+
+def test_the_engine_is_told_whether_a_page_is_of_a_document_or_an_image(
+    play: Player, pdf: Pdf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sources: dict[str, Any] = {}
+    submit = EngineClient.submit
+
+    def noted(client: EngineClient, page: SubmitPage) -> None:
+        sources[page.page_id] = page.settings["source"]
+        submit(client, page)
+
+    monkeypatch.setattr(EngineClient, "submit", noted)
+    image = tmp_path / "photo.png"
+    Image.new("RGB", (60, 60), "grey").save(image)
+    p = play({"pages": [SHORT]})
+    p.add(pdf(1))
+    p.add(image)
+    p.session.start()
+    p.heard.until_page("1-1", PageState.COMPLETE)
+    p.heard.until_page("2-1", PageState.COMPLETE)
+    assert sources == {"1-1": "pdf", "2-1": "image"}
 
 
 def test_what_a_later_listener_is_told_first(play: Player, pdf: Pdf) -> None:
