@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from desktop.client.client import EngineClient
 from desktop.jobs.errors import JournalBusy, SessionClosed
@@ -164,7 +164,9 @@ def test_the_engine_is_told_whether_a_page_is_of_a_document_or_an_image(
 
     monkeypatch.setattr(EngineClient, "submit", noted)
     image = tmp_path / "photo.png"
-    Image.new("RGB", (60, 60), "grey").save(image)
+    drawing = Image.new("RGB", (300, 100), "white")
+    ImageDraw.Draw(drawing).text((20, 20), "Something to read", "black", font_size=24)
+    drawing.save(image)
     p = play({"pages": [SHORT]})
     p.add(pdf(1))
     p.add(image)

@@ -86,8 +86,8 @@ VLLM: tuple[Setting, ...] = (
     ),
     Setting(
         "data_parallel", int, 1, N_("Data parallel"),
-        N_("Groups of devices that read pages side by side. This model's experts are spread over all "
-           "of them, so that they step together; a server for each device is faster."),
+        N_("Groups of devices that read pages side by side. This model's experts are spread over "
+           "all of them, so that they step together; a server for each device is faster."),
         Section.ENGINE, Applies.ENGINE_RESTART, minimum=1, maximum=64, step=1, engines=_VLLM,
         shapes_result=False,
     ),
