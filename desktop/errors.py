@@ -23,6 +23,9 @@ class Problem(NamedTuple):
     """One sentence in the user's language: what to do."""
     detail: str = ""
     """Technical detail for the log (library message, end of a child's stderr); may be empty."""
+    fix: tuple[tuple[str, Any], ...] = ()
+    """Settings (key, value) with which it would not be a problem, where the program knows them:
+    what the hint advises, as data."""
 
     def line(self) -> str:
         """The error as one line, for a terminal."""
@@ -40,9 +43,11 @@ class VersoError(Exception):
     message: ClassVar[str] = N_("Something went wrong inside Verso.")
     hint: ClassVar[str] = N_("Please report this with the log (View › Log).")
 
-    def __init__(self, *, detail: str = "", **values: Any) -> None:
+    def __init__(self, *, detail: str = "", fix: tuple[tuple[str, Any], ...] = (),
+                 **values: Any) -> None:
         self.values = values
         self.detail = detail
+        self.fix = fix
         super().__init__(self.problem().line())
 
     def problem(self) -> Problem:
@@ -52,6 +57,7 @@ class VersoError(Exception):
             _(self.message).format(**self.values),
             _(self.hint).format(**self.values),
             self.detail,
+            self.fix,
         )
 
 

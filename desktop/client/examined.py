@@ -96,7 +96,7 @@ if "vllm" in found and WORKER:
             decision = versions.decide(versions.installed(), frozenset(["ngram"]))
             say(notes=list(decision.notes), repairs=list(decision.repairs))
         except VersoError as error:
-            say(refused=list(error.problem()))
+            say(refused=list(error.problem()[:4]))
     except BaseException as error:  # such as a vLLM without what it needs itself
         say(undecided="%s: %s" % (type(error).__name__, error))
 

@@ -338,7 +338,8 @@ def _wrong(report: Report, facts: dict[str, Any], answer: Answer, needs: Sequenc
     if not lacking and not errors and facts.get("worker"):
         errors.append(_broken(path, "msgspec", str(facts["worker"]), has_pip, detail))
     if facts.get("refused"):
-        errors.append(_Wrong(Problem(*map(str, facts["refused"]))))
+        code, message, hint, detail = map(str, facts["refused"])
+        errors.append(_Wrong(Problem(code, message, hint, detail)))
     for package in ("torch", "vllm"):
         if facts.get(package) and package in report.versions:
             errors.append(_broken(path, package, str(facts[package]), has_pip, detail))

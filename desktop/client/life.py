@@ -17,7 +17,8 @@ from typing import Any, Protocol
 from desktop.client import endings
 from desktop.client.output import OutputPipe
 from desktop.client.process import WorkerProcess
-from desktop.errors import Problem, RemoteProblem, VersoError
+from desktop.errors import RemoteProblem, VersoError
+from desktop.i18n import _
 from desktop.protocol.messages import (
     AnyEvent,
     Command,
@@ -260,7 +261,7 @@ class Life:
             limit = setting("ready_seconds")
             return endings.ReadyTimeout(
                 engine=order.engine, seconds=f"{order.ready_seconds:g}", step=self._step,
-                title=limit.title, flag=limit.flag)
+                title=_(limit.title), flag=limit.flag)
         return None
 
     def _take(self, event: AnyEvent) -> None:
@@ -304,8 +305,7 @@ class Life:
         if self._asked:
             return Ending(None)
         if self._failure is not None:  # Its own words are the best there are.
-            problem = Problem(*_fields(self._failure))
-            return Ending(RemoteProblem(problem), self._failure.fatal)
+            return Ending(RemoteProblem(self._failure.problem.problem()), self._failure.fatal)
         if verdict is not None:
             return Ending(_with_detail(verdict, tail), isinstance(verdict, _FATAL))
         if not self._greeted and status >= 0:
@@ -321,8 +321,3 @@ def _with_detail(error: VersoError, tail: str) -> VersoError:
         return error
     problem = error.problem()
     return RemoteProblem(problem._replace(detail=f"{problem.detail}\n{tail}".strip()))
-
-
-def _fields(event: EngineFailed) -> tuple[str, str, str, str]:
-    problem = event.problem
-    return problem.code, problem.message, problem.hint, problem.detail

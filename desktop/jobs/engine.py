@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from desktop.client.client import ClientEvent, EngineClient, WorkerDied
+from desktop.client.endings import KeepsDying
 from desktop.errors import Problem, VersoError, problem_of
 from desktop.i18n import _
 from desktop.jobs.events import EngineState, EngineView
@@ -18,7 +19,6 @@ from desktop.protocol.messages import (
     EngineLoading,
     EngineReady,
     LogLine,
-    ProblemData,
     SubmitPage,
 )
 from desktop.settings import SETTINGS, Applies, Values
@@ -224,9 +224,9 @@ class EngineLink:
             case EngineFailed(problem, fatal):
                 if fatal:
                     self._show(EngineView(self.view.name, EngineState.FAILED,
-                                          problem=problem_from(problem)))
+                                          problem=problem.problem()))
                 else:
-                    self._show(replace(self.view, problem=problem_from(problem)))
+                    self._show(replace(self.view, problem=problem.problem()))
             case WorkerDied(problem, _, None):
                 self._show(EngineView(self.view.name, EngineState.FAILED,
                                       problem=self._cause(problem)))
@@ -242,8 +242,14 @@ class EngineLink:
                 self._owner.page_event(event)
 
     def _cause(self, problem: Problem) -> Problem:
-        """What the engine said before its worker ended tells more than that it ended."""
-        return self.view.problem or problem
+        """What the engine said before its worker ended tells more than that it ended; but where
+        it has been given up, its "starts again by itself" no longer holds."""
+        said = self.view.problem
+        if said is None:
+            return problem
+        if problem.code == KeepsDying.code:
+            return said._replace(message=problem.message, hint=problem.hint)
+        return said
 
     def _show(self, view: EngineView) -> None:
         self.view = view
@@ -275,8 +281,3 @@ def needs_restart(before: Values, after: Values) -> bool:
 
 INTAKE_ONLY = frozenset({"page_memory"})
 """Settings that a restart makes effective, but of the drawing processes."""
-
-
-def problem_from(data: ProblemData) -> Problem:
-    """A problem as it crossed the wire."""
-    return Problem(data.code, data.message, data.hint, data.detail)

@@ -363,7 +363,12 @@ def _problem_text(problem: Problem | None) -> str | None:
 
 
 def _problem(text: str | None) -> Problem | None:
-    return None if text is None else Problem(*json.loads(text))
+    if text is None:
+        return None
+    code, message, hint, detail, *fix = json.loads(text)
+    # "fix" is younger than the journal's format: older entries end before it.
+    return Problem(code, message, hint, detail,
+                   tuple((key, value) for key, value in (fix[0] if fix else ())))
 
 
 def _document_row(row: tuple[Any, ...]) -> DocumentRow:

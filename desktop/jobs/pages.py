@@ -143,10 +143,7 @@ class PageRun:
             state = (PageState.COMPLETE if found_something(self.parser.blocks, worded=worded)
                      else PageState.EMPTY)
         width, height = self.size()
-        problem = None
-        if event.problem is not None:
-            problem = Problem(event.problem.code, event.problem.message, event.problem.hint,
-                              event.problem.detail)
+        problem = event.problem.problem() if event.problem is not None else None
         return Outcome(
             state, problem or self._verdict(state, event.limit), "".join(self.raw),
             self.regions, self.confidences, (), event.seconds, event.first_text,

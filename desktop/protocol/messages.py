@@ -13,6 +13,8 @@ from typing import Any, Dict, Tuple, Union
 
 import msgspec
 
+from desktop.errors import Problem
+
 VERSION = 1
 """Changes with every incompatible change of a message."""
 
@@ -35,6 +37,11 @@ class ProblemData(msgspec.Struct, frozen=True):
     message: str
     hint: str
     detail: str = ""
+    fix: Tuple[Tuple[str, Union[bool, int, float, str]], ...] = ()
+
+    def problem(self) -> Problem:
+        """As the application keeps it."""
+        return Problem(self.code, self.message, self.hint, self.detail, self.fix)
 
 
 # --- commands ---------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Union
 
 from desktop.errors import VersoError
-from desktop.i18n import N_
+from desktop.i18n import N_, _
 
 Value = Union[bool, int, float, str]
 
@@ -99,7 +99,7 @@ class Setting:
     def allowed(self) -> str:
         """The allowed values in words, for messages and the documentation table."""
         if self.words:
-            return self.words
+            return _(self.words)
         if self.choices:
             return ", ".join(self.choices)
         if self.kind is bool:
@@ -108,7 +108,8 @@ class Setting:
             return f"{self.minimum:g} – {self.maximum:g}{' ' + self.unit if self.unit else ''}"
         if self.minimum is not None:
             return f"≥ {self.minimum:g}"
-        return "a path" if self.is_path else "any text" if self.kind is str else "a number"
+        return (_("a path") if self.is_path else _("any text") if self.kind is str
+                else _("a number"))
 
     def parse(self, value: object) -> Value:
         """VALUE (typed, or text from a flag or file) as this setting's type.
@@ -117,7 +118,7 @@ class Setting:
         """
         parsed = self._convert(value)
         if parsed is None or not self._in_range(parsed):
-            raise InvalidSetting(value=_without_secrets(value), title=self.title,
+            raise InvalidSetting(value=_without_secrets(value), title=_(self.title),
                                  allowed=self.allowed())
         return parsed
 

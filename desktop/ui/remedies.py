@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 
 from desktop.errors import Problem
 from desktop.i18n import _
-from desktop.settings import SETTINGS, InvalidSetting, Setting, Value
+from desktop.settings import InvalidSetting, UnknownSetting, Value
 from desktop.settings import setting as _declared
 
 
@@ -51,8 +50,7 @@ def remedy(problem: Problem) -> Remedy | None:
         return Remedy("show", _("Enter servers…"), "servers")
     if code in _KEYS:
         return Remedy("key", _("Enter key…"))
-    if code.endswith(".memory") and (values := values_in(problem.hint)):
-        # The figures that would fit are in the words of the engine.
+    if values := _values(problem):
         return Remedy("set", _("Use {values}").format(values=", ".join(
             f"{value:g}" if isinstance(value, float) else str(value)
             for value in values.values())), values=values)
@@ -67,29 +65,10 @@ def remedy(problem: Problem) -> Remedy | None:
     return None
 
 
-def values_in(hint: str) -> dict[str, Value]:
-    """Settings that HINT advises with a value: “Memory utilization” to at most 0.62."""
-    found: dict[str, Value] = {}
-    for setting in SETTINGS:
-        title = re.escape(f"“{_(setting.title)}”")
-        # At most a few words between the name and its value, and no end of a sentence.
-        match = re.search(title + r"(?:\s+[^\s“”.;]+){0,3}?\s+(" + _pattern(setting) + r")(?!\w)",
-                          hint) if _pattern(setting) else None
-        if match is None:
-            continue
-        try:
-            value = setting.parse(match[1].rstrip("."))
-        except InvalidSetting:
-            continue
-        if value != setting.default:
-            found[setting.key] = value
-    return found
-
-
-def _pattern(setting: Setting) -> str:
-    """What a value of SETTING looks like; "" for one that cannot be recognised."""
-    if setting.choices:
-        return "|".join(map(re.escape, setting.choices))
-    if setting.kind is float:
-        return r"\d*\.\d+"
-    return r"\d+" if setting.kind is int else ""
+def _values(problem: Problem) -> dict[str, Value]:
+    """The settings that would mend PROBLEM; empty where one of them cannot be set (another
+    version's worker may advise what this one does not have)."""
+    try:
+        return {key: _declared(key).parse(value) for key, value in problem.fix}
+    except (UnknownSetting, InvalidSetting):
+        return {}

@@ -61,7 +61,8 @@ def test_an_error_fails_its_page_and_no_other(start: Start) -> None:
     bad, ugly, good = (heard.finished(page_id) for page_id in ("bad", "ugly", "good"))
     assert bad.problem is not None
     assert (bad.finish, *bad.problem.__rich_repr__()) == (
-        "failed", ("code", "x.y"), ("message", "No."), ("hint", "So?"), ("detail", "d"))
+        "failed", ("code", "x.y"), ("message", "No."), ("hint", "So?"), ("detail", "d"),
+        ("fix", ()))
     assert ugly.problem is not None
     assert (ugly.finish, ugly.problem.code) == ("failed", "engine.page")
     assert "ZeroDivisionError: nobody saw it coming" in ugly.problem.detail

@@ -6,14 +6,21 @@ from pathlib import Path
 
 import pytest
 
+from desktop.client.client import WorkerDied
+from desktop.client.endings import KeepsDying
+from desktop.engines.remote.errors import ServersGone
+from desktop.jobs.engine import EngineLink
 from desktop.jobs.events import (
     EngineState,
     EngineUpdated,
+    EngineView,
     PageCleared,
     PageState,
     ProblemAdded,
     RawText,
 )
+from desktop.protocol.messages import EngineFailed, EngineLoading, LogLine, ProblemData
+from desktop.settings import Values
 from tests.jobs.conftest import PATIENCE, SHORT, Pdf, Player
 
 
@@ -133,3 +140,28 @@ def test_an_engine_that_cannot_start_loses_no_page(play: Player, pdf: Pdf,
     assert [page.state for page in map(p.heard.page, ("1-1", "1-2")) if page] == [
         PageState.COMPLETE] * 2
     assert p.session.engine.state is EngineState.READY
+
+
+def test_an_engine_that_was_given_up_does_not_say_that_it_tries_again() -> None:
+    class Owner:
+        def engine_changed(self, view: EngineView) -> None: ...
+        def engine_log(self, line: LogLine) -> None: ...
+        def worker_died(self, event: WorkerDied) -> None: ...
+        def page_event(self, event: object) -> None: ...
+
+    link = EngineLink(Owner(), lambda function: function(), Values({"engine": "remote"}), {}, None)
+    said = ServersGone(reason="gpu1: no answer.", fix=(("servers", "x"),)).problem()
+    assert "tries again" in said.hint
+    link._handle(EngineFailed(ProblemData(*said), fatal=False))
+    link._handle(WorkerDied(said, (), 8.0))
+    assert link.view.problem == said  # it does try again
+    link._handle(EngineLoading("Asking the servers"))
+    link._handle(EngineFailed(ProblemData(*said), fatal=False))
+    end = KeepsDying(count=5, last=said.message).problem()
+    link._handle(WorkerDied(end, (), None))
+    assert link.failed
+    assert link.view.problem is not None
+    assert link.view.problem.line() == end.line()
+    assert "gpu1: no answer" in link.view.problem.message
+    # What can be done about it is still known.
+    assert (link.view.problem.code, link.view.problem.fix) == ("remote.gone", said.fix)

@@ -56,6 +56,27 @@ OUTCOME = Outcome(
     10, 20, 8, 1, 1190, 1684, 90, "f" * 16, "scripted", "model-x")
 
 
+@pytest.mark.parametrize(("kept", "fix"), [
+    ('["a.b", "No.", "Try.", ""]', ()),  # as it was before there were such values
+    (None, (("memory_utilization", 0.5), ("quantization", "fp8")))])
+def test_a_problem_is_kept_with_the_values_that_mend_it(
+        reopen: Open, path: Path, kept: str | None,
+        fix: tuple[tuple[str, object], ...]) -> None:
+    journal = reopen()
+    document = with_document(journal)
+    problem = Problem("a.b", "No.", "Try.", "", fix)
+    journal.update_document(document, problem=problem)
+    if kept is not None:
+        journal.close()
+        database = sqlite3.connect(path)
+        with database:
+            database.execute("UPDATE documents SET problem = ?", (kept,))
+        database.close()
+    row = reopen().document(document)
+    assert row is not None
+    assert row.problem == problem
+
+
 def test_a_result_is_kept_whole(reopen: Open) -> None:
     journal = reopen()
     document = with_document(journal)

@@ -23,6 +23,9 @@ _WORKING = 3.0 * GB
 """Memory besides weights and KV cache: CUDA context, activations of a step, graphs."""
 _SHARE_OF_WEIGHTS = {"none": 1.0, "fp8": 0.6, "awq": 0.45, "gptq": 0.45, "bitsandbytes": 0.45}
 """What a quantization leaves of the weights; the vision part keeps its format."""
+Fix = tuple[tuple[str, Any], ...]
+"""Settings and values, as :attr:`desktop.errors.Problem.fix` has them."""
+
 _MOST = 0.95
 """No more of a device's memory is advised."""
 
@@ -124,12 +127,14 @@ def _occupied(device: Device, share: float, needed: Need) -> OutOfMemory:
         share=share, total=device.total / GB, number=device.number, name=device.name,
         free=device.free / GB)
     others = _others(device.users)
+    fix: Fix = ()
     if fits * device.total >= needed.least:
         way_out = _("Set “Memory utilization” to at most {fits:.2f}").format(fits=fits)
+        fix = (("memory_utilization", fits),)
     else:
         way_out = _("The model needs {least:.1f} GB").format(least=needed.least / GB)
     way_out += ", " + _("or end what else uses the device: {others}.").format(others=others)
-    return OutOfMemory(what=what, way_out=way_out)
+    return OutOfMemory(what=what, way_out=way_out, fix=fix)
 
 
 def _too_small(device: Device, share: float, needed: Need,
@@ -140,29 +145,38 @@ def _too_small(device: Device, share: float, needed: Need,
         weights=needed.weights / GB, working=_WORKING / GB, cache=needed.cache / GB,
         least=needed.least / GB, share=share, total=device.total / GB, number=device.number,
         name=device.name, wanted=share * device.total / GB)
-    return OutOfMemory(what=what, way_out=_fitting(device, needed, values))
+    way_out, fix = _fitting(device, needed, values)
+    return OutOfMemory(what=what, way_out=way_out, fix=fix)
 
 
-def _fitting(device: Device, needed: Need, values: Mapping[str, Any]) -> str:
-    """The settings with which it would fit, the gentlest first."""
+def _fitting(device: Device, needed: Need, values: Mapping[str, Any]) -> tuple[str, Fix]:
+    """The settings with which it would fit, the gentlest first: in words, and as values."""
     most = min(device.free / device.total - 0.01, _MOST) * device.total
     if needed.least <= most:
-        return _("Set “Memory utilization” to {share:.2f}.").format(
-            share=math.ceil(needed.least / device.total * 100) / 100)
+        share = _rounded_up(needed.least / device.total)
+        return (_("Set “Memory utilization” to {share:.2f}.").format(share=share),
+                (("memory_utilization", share),))
     shorter = int((most - needed.weights - _WORKING) / max(1, needed.cache)
                   * int(values["max_model_len"])) // 1024 * 1024
     if shorter >= 2048:
-        return _("Set “Memory utilization” to {share:.2f} and “Context length” to {context}."
-                 ).format(share=most / device.total, context=shorter)
+        share = math.floor(most / device.total * 100) / 100
+        return (_("Set “Memory utilization” to {share:.2f} and “Context length” to {context}."
+                  ).format(share=share, context=shorter),
+                (("memory_utilization", share), ("max_model_len", shorter)))
     if values["quantization"] == "none":
         smaller = needed.least - round(needed.weights * (1 - _SHARE_OF_WEIGHTS["fp8"]))
         if smaller <= most:
-            return _("Set “Quantization” to fp8 (about {least:.1f} GB) and “Memory utilization” "
-                     "to {share:.2f}.").format(least=smaller / GB,
-                                               share=math.ceil(smaller / device.total * 100) / 100)
-    return _("Use a device with at least {least:.0f} GB, share the model among several with "
-             "“Tensor parallel”, or ask a server elsewhere.").format(
-        least=math.ceil(needed.least / _MOST / GB))
+            share = _rounded_up(smaller / device.total)
+            return (_("Set “Quantization” to fp8 (about {least:.1f} GB) and “Memory utilization” "
+                      "to {share:.2f}.").format(least=smaller / GB, share=share),
+                    (("quantization", "fp8"), ("memory_utilization", share)))
+    return (_("Use a device with at least {least:.0f} GB, share the model among several with "
+              "“Tensor parallel”, or ask a server elsewhere.").format(
+        least=math.ceil(needed.least / _MOST / GB)), ())
+
+
+def _rounded_up(share: float) -> float:
+    return math.ceil(share * 100) / 100
 
 
 def _others(users: Sequence[User]) -> str:

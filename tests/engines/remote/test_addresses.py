@@ -40,7 +40,7 @@ def test_no_secret_is_taken_or_repeated(written: str) -> None:
     with pytest.raises(BadAddress) as caught:
         parse(written)
     problem = caught.value.problem()
-    assert "hunter2" not in " ".join(problem)
+    assert "hunter2" not in repr(problem)
     assert "verso servers key" in problem.hint
 
 

@@ -662,14 +662,14 @@ def test_a_key_that_a_server_gives_back_goes_nowhere(
                 server.always = server.listing = Refuse(status, echo)
                 with pytest.raises(VersoError) as caught:
                     await outputs(engine, page)
-                seen.append(" ".join(caught.value.problem()))
+                seen.append(repr(caught.value.problem()))
                 seen.append(repr(caught.value) + repr(caught.value.__cause__))
         for echo in ECHOES:
             server.listing = Refuse(status, echo)
             with pytest.raises(VersoError) as caught:
                 async with started(server):
                     pass
-            seen.append(" ".join(caught.value.problem()))
+            seen.append(repr(caught.value.problem()))
 
     run(main())
     everything = " ".join(seen) + all_logged.text

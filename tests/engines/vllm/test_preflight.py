@@ -120,9 +120,35 @@ def test_a_small_device_gets_the_gentlest_settings_that_fit(
     assert words in hint
 
 
-def test_what_is_advised_passes() -> None:
-    preflight.memory(values(memory_utilization=0.61), MODEL, [gpu(24, 15)])
-    preflight.memory(values(memory_utilization=0.74), MODEL, [gpu(14, 13.9)])
+@pytest.mark.parametrize(("total", "free", "share", "keys"), [
+    (24, 15, 0.85, ["memory_utilization"]),
+    (14, 13.9, 0.5, ["memory_utilization"]),
+    (10.7, 10.6, 0.85, ["memory_utilization", "max_model_len"]),
+    (8.5, 8.4, 0.85, ["quantization", "memory_utilization"])])
+def test_what_is_advised_comes_as_values_and_passes(
+        total: float, free: float, share: float, keys: list[str]) -> None:
+    asked = values(memory_utilization=share)
+    with pytest.raises(OutOfMemory) as caught:
+        preflight.memory(asked, MODEL, [gpu(total, free)])
+    problem = caught.value.problem()
+    fix = dict(problem.fix)
+    assert list(fix) == keys
+    for value in fix.values():
+        assert (f"{value:.2f}" if isinstance(value, float) else str(value)) in problem.hint
+    # As the check before loading works it out from the changed settings.
+    token = MODEL.cache / asked["max_model_len"]
+    changed = {**asked, **fix}
+    smaller = preflight.Need(
+        round(MODEL.weights * preflight._SHARE_OF_WEIGHTS[changed["quantization"]]),
+        round(changed["max_model_len"] * token))
+    preflight.memory(changed, smaller, [gpu(total, free)])
+
+
+def test_where_nothing_fits_there_are_no_values() -> None:
+    for device, changed in ((gpu(24, 4), {}), (gpu(6, 5.9), {"memory_utilization": 0.5})):
+        with pytest.raises(OutOfMemory) as caught:
+            preflight.memory(values(**changed), MODEL, [device])
+        assert caught.value.problem().fix == ()
 
 
 def test_a_processor_needs_the_machines_memory() -> None:
