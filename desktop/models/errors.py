@@ -150,11 +150,20 @@ class AlreadyLoading(VersoError):
 
 
 class NoKeyring(VersoError):
-    """This machine has no keyring to keep a token in."""
+    """The system has no keyring that works."""
 
     code = "model.no_keyring"
-    message = N_("The token cannot be kept: this machine has no keyring ({reason}).")
+    message = N_("The token cannot be kept: the system's keyring cannot be used ({reason}).")
     hint = N_("Give it in the variable {variable} instead.")
+
+
+class BadToken(VersoError):
+    """It cannot be sent in a header."""
+
+    code = "model.token"
+    message = N_("The token for {host} has characters that no token has.")
+    hint = N_("Copy it again: one word of printable ASCII characters, without quotes (`verso "
+              "models token`, or the variable that holds it).")
 
 
 class CertificateRefused(VersoError):

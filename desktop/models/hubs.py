@@ -24,9 +24,10 @@ from urllib.parse import quote
 import httpx
 import msgspec
 
+from desktop import keyrings
 from desktop.engines.model.weights import is_inside
 from desktop.i18n import _
-from desktop.models.errors import BadAnswer, UnsafeName
+from desktop.models.errors import BadAnswer, BadToken, UnsafeName
 from desktop.models.source import Source
 
 _T = TypeVar("_T")
@@ -91,7 +92,9 @@ def file_address(source: Source, revision: str, name: str) -> str:
 
 
 def token_headers(source: Source, token: str) -> dict[str, str]:
-    """What tells the hub who asks."""
+    """What tells the hub who asks; raises BadToken."""
+    if not keyrings.sendable(token):  # From the environment, or put there by another program.
+        raise BadToken(host=source.host)
     headers = {"Authorization": f"Bearer {token}"}
     if source.hub == "modelscope":
         headers["Cookie"] = f"m_session_id={token}"

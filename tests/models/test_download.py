@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from desktop import keyrings
 from desktop.engines.model.weights import check
 from desktop.models import manifest, source
 from desktop.models.download import Cancelled, Download, Event, Failed, Finished, Progress
@@ -357,7 +358,7 @@ def test_the_token_opens_the_hub_and_goes_nowhere_else(
 
 def test_the_keyring_is_asked_only_when_the_hub_refuses(
         hub: Hub, fetch: Fetch, ring: MemoryKeyring, tmp_path: Path) -> None:
-    ring.held["verso-models", hub.address.removeprefix("http://")] = TOKEN
+    ring.held[keyrings.HUBS, hub.address.removeprefix("http://")] = TOKEN
     fetch(folder=tmp_path / "one")
     assert ring.asked == 0
     hub.token, hub.requests = TOKEN, []

@@ -148,3 +148,18 @@ def test_a_keyring_holds_a_token_for_each_address(ring: MemoryKeyring) -> None:
     tokens.store(one, "")
     tokens.store(one, "")
     assert tokens.stored(one) == ""
+
+
+def test_a_token_that_no_header_can_carry_is_refused_unseen(ring: MemoryKeyring) -> None:
+    from desktop.models import tokens
+    from desktop.models.errors import BadToken
+    from desktop.models.hubs import token_headers
+
+    source = Source("modelscope", "https://one")
+    for token in ("two words", "brök", "line\nbreak"):
+        with pytest.raises(BadToken) as caught:
+            tokens.store(source, token)
+        assert token not in repr(caught.value.problem())
+        with pytest.raises(BadToken):  # as it may come from the environment
+            token_headers(source, token)
+    assert ring.held == {}

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from desktop import keyrings
 from desktop.cli.main import main
 from desktop.models import disk, manifest, transfer
 from desktop.models.download import Download, Event, Failed, Progress
@@ -222,7 +223,7 @@ def test_a_token_is_read_from_stdin_and_kept(
 
     monkeypatch.setattr(sys, "stdin", io.StringIO("hf_abc\n"))
     assert verso("token") == 0
-    assert ring.held == {("verso-models", "huggingface.co"): "hf_abc"}
+    assert ring.held == {(keyrings.HUBS, "huggingface.co"): "hf_abc"}
     assert "hf_abc" not in "".join(capsys.readouterr())
     assert verso("token", "--forget") == 0
     assert ring.held == {}

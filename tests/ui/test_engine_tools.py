@@ -12,6 +12,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
+from desktop import keyrings
 from desktop.engines.remote import keys
 from desktop.engines.vllm.devices import Device, User
 from desktop.engines.vllm.failures import OutOfMemory
@@ -244,7 +245,7 @@ def test_a_key_is_kept_in_the_keyring_and_never_shown(
     asked.save.click()
     assert asked.key.text() == ""
     qtbot.waitUntil(lambda: "is in the keyring" in asked.state.text(), timeout=WAIT)
-    assert ring.held == {(keys.SERVICE, "http://gpu2:8000/v1"): "sk-very-secret-4711"}
+    assert ring.held == {(keyrings.SERVERS, "http://gpu2:8000/v1"): "sk-very-secret-4711"}
     assert "secret" not in shown(asked)
     assert "secret" not in str(tools.session.values.as_dict())
     asked.forget.click()

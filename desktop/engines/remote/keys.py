@@ -8,24 +8,22 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
 import os
 import re
-import threading
 from urllib.parse import quote
 
+from desktop import keyrings
 from desktop.errors import VersoError
 from desktop.i18n import N_
 
-SERVICE = "verso"
-"""Under this name the keyring holds keys; the user's name there is the server's address."""
 VARIABLE = "VERSO_API_KEY"
 """Goes before the keyring, for every server."""
 
 MARK = "[key]"
 """Stands where a key was."""
 
-_PATIENCE = 15.0
-"""Seconds for a keyring to answer: it may ask a person, or hang where there is no desktop."""
+_log = logging.getLogger(__name__)
 
 
 class NoKeyring(VersoError):
@@ -86,58 +84,32 @@ def lookup(server: str) -> Key:
     if value:
         return Key(_checked(value, server), "environment")
     try:
-        value = (_ask("get_password", server) or "").strip()
-    except NoKeyring:
+        value = keyrings.get(keyrings.SERVERS, server).strip()
+    except keyrings.NoAnswer as error:
+        _log.info("the system's keyring cannot be used: %s", error.reason)
         return Key()
     return Key(_checked(value, server), "keyring") if value else Key()
 
 
 def store(server: str, value: str) -> None:
     """Keep VALUE for SERVER; raises :class:`BadKey`, :class:`NoKeyring`. Blocks."""
-    _ask("set_password", server, _checked(value.strip(), server))
+    secret = _checked(value.strip(), server)
+    try:
+        keyrings.put(keyrings.SERVERS, server, secret)
+    except keyrings.NoAnswer as error:
+        raise NoKeyring(reason=error.reason) from None
 
 
 def delete(server: str) -> bool:
     """Forget the key for SERVER; False where there was none. Blocks; raises NoKeyring."""
-    if _ask("get_password", server) is None:
-        return False
-    _ask("delete_password", server)
-    return True
-
-
-def _ask(function: str, server: str, *values: str) -> str | None:
-    """Call the keyring in a thread of its own, which cannot keep the process from ending."""
-    answer: list[str | None] = []
-    trouble: list[str] = []
-
-    def call() -> None:
-        try:
-            import keyring
-
-            answer.append(getattr(keyring, function)(SERVICE, server, *values))
-        except Exception as error:  # noqa: BLE001 - backends raise what they like
-            # Its name only: a message might hold what was to be kept.
-            trouble.append(_reason(error))
-
-    thread = threading.Thread(target=call, name="keyring", daemon=True)
-    thread.start()
-    thread.join(_PATIENCE)
-    if thread.is_alive():
-        raise NoKeyring(reason=N_("it does not answer"))
-    if trouble:
-        raise NoKeyring(reason=trouble[0])
-    return answer[0]
-
-
-def _reason(error: Exception) -> str:
-    name = type(error).__name__
-    return {"NoKeyringError": N_("there is none"), "KeyringLocked": N_("it is locked"),
-            "ModuleNotFoundError": N_("the package keyring is not installed"),
-            "InitError": N_("it is locked or its service does not run")}.get(name, name)
+    try:
+        return keyrings.forget(keyrings.SERVERS, server)
+    except keyrings.NoAnswer as error:
+        raise NoKeyring(reason=error.reason) from None
 
 
 def _checked(value: str, server: str) -> str:
-    if not re.fullmatch(r"[!-~]+", value):
+    if not keyrings.sendable(value):
         raise BadKey(server=server)
     return value
 

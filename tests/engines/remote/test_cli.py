@@ -14,6 +14,7 @@ import keyring
 import keyring.backends.fail
 import pytest
 
+from desktop import keyrings
 from desktop.cli.main import main
 from desktop.engines.remote import keys
 from tests.engines.remote.conftest import MemoryKeyring
@@ -71,7 +72,7 @@ def test_a_key_comes_from_standard_input(ring: MemoryKeyring, monkeypatch: pytes
                                          capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(SECRET + "\n"))
     assert main(["servers", "key", "gpu1:8000"]) == 0
-    assert ring.held == {("verso", "http://gpu1:8000/v1"): SECRET}
+    assert ring.held == {(keyrings.SERVERS, "http://gpu1:8000/v1"): SECRET}
     assert main(["servers", "key", "gpu1:8000", "--delete"]) == 0
     assert ring.held == {}
     assert main(["servers", "key", "gpu1:8000", "--delete"]) == 0
