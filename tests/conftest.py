@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 import uuid
 from collections.abc import Callable, Iterator
@@ -37,6 +38,9 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "logs_errors: the test provokes ERROR log records on purpose")
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A shell starts what runs in the background so, and children would inherit it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("--without-qt"):
         os.environ.update(processes.without_qt())
         sys.path.insert(0, str(processes.NO_QT))

@@ -47,7 +47,7 @@ def test_closed_while_the_engine_does_not_listen(
     client, heard = start({"wait": 0.2, **fault(kind, at=0)}, load={"children": 1, "detached": 1})
     client.submit(page("p1"))
     heard.wait(PageStarted)
-    assert sum("sleep 3600" in line for line in no_process_left()) == 2
+    processes.until(lambda: sum("sleep 3600" in line for line in no_process_left()) == 2)
     client.close(1.0)
     assert not no_process_left()
 

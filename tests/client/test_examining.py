@@ -17,7 +17,7 @@ from desktop.client.interpreter import examine, resolve
 from desktop.client.probing import OUTPUT_LIMIT, ask
 from desktop.engines.registry import EngineEntry
 from desktop.errors import VersoError
-from tests.support import environments
+from tests.support import environments, processes
 from tests.support.environments import give, pretend
 
 
@@ -252,7 +252,7 @@ def test_a_child_that_keeps_the_pipe_open_does_not_hold_up(
     assert answer.status == 0
     assert answer.out == "done\n"
     assert time.monotonic() - begin < 30
-    assert not no_process_left()
+    processes.until(lambda: not no_process_left())
 
 
 def test_the_environment_of_another_python(environment: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -62,6 +63,14 @@ def left_running(mark: str, patience: float = PATIENCE) -> list[str]:
     while (left := descendants(mark)) and time.monotonic() < deadline:
         time.sleep(0.05)
     return [f"{process.pid}: {_command_line(process)}" for process in left]
+
+
+def until(condition: Callable[[], object], patience: float = 60) -> None:
+    """Wait until CONDITION holds; fails after PATIENCE seconds."""
+    deadline = time.monotonic() + patience
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.05)
 
 
 def _command_line(process: psutil.Process) -> str:

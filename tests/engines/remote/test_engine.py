@@ -572,8 +572,10 @@ def test_cancelled_while_waiting_for_a_place(server: FakeServer, a_page: MakePag
             assert engine._pool is not None
             waiting = engine._pool._waiting
             server.hold = True
-            tasks = [asyncio.create_task(outputs(engine, page)) for page in pages]
-            await until(lambda: server.running == 1 and len(waiting) == 2)
+            tasks = []
+            for number, page in enumerate(pages):  # In this order, whatever uploads take.
+                tasks.append(asyncio.create_task(outputs(engine, page)))
+                await until(lambda n=number: server.running == 1 and len(waiting) == n)
             tasks[1].cancel()
             server.hold = False
             found = await asyncio.gather(*tasks, return_exceptions=True)
