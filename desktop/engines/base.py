@@ -118,6 +118,10 @@ class Engine(abc.ABC):
     """What all pages that are read at once may take together; 0: no limit but their number.
     Known after ``start``. A page that alone takes more is read alone."""
 
+    grown: Callable[[], None] | None = None
+    """Set by the worker: to be called, in the loop's thread, when ``budget`` has become larger by
+    itself. Otherwise it is looked at when a page comes or ends."""
+
     def parts(self, page: SubmitPage) -> tuple[tuple[int, int, int, int], ...]:
         """Overlapping rectangles, in pixels x1, y1, x2, y2 and in reading order, as which the
         page is to be read one after the other; empty: as a whole."""
@@ -126,6 +130,11 @@ class Engine(abc.ABC):
     def second_try(self, page: SubmitPage) -> SubmitPage | None:
         """The page as it should be read again after its output looped; None: nothing about it
         can be changed, so it is read in two halves."""
+        return None
+
+    async def watch(self) -> EngineDied | None:
+        """Awaited once the engine is ready: returns when it has died, which nobody else notices
+        while no page is with it; None where only a page can tell."""
         return None
 
     def set_concurrency(self, pages: int) -> None:

@@ -82,6 +82,7 @@ class Worker:
         self._stop = asyncio.Event()
         self._status = 0
         self._load: Optional[asyncio.Task[None]] = None
+        self._watch: Optional[asyncio.Task[None]] = None
         self._engine: Optional[Engine] = None
         self._last_progress = ("", 0.0)
         self._capacity = 0
@@ -97,7 +98,7 @@ class Worker:
     async def run(self) -> int:
         """Work until :class:`Shutdown`, :meth:`stop` or the engine's end; the exit status."""
         await self._stop.wait()
-        tasks = [*self._running.values(), *([self._load] if self._load else [])]
+        tasks = [*self._running.values(), *filter(None, (self._load, self._watch))]
         for task in tasks:
             task.cancel()
         if tasks:
@@ -169,9 +170,20 @@ class Worker:
             self.fail(EngineCrashed(title=title, detail=traceback.format_exc()), fatal=False)
         else:
             self._outbox.send(ready)
+            self._engine.grown = self._fill
+            self._watch = self._loop.create_task(self._watched(self._engine))
             self._capacity = max(1, ready.capacity)
             self._set_concurrency(int(command.settings.get("concurrency") or 0)
                                   if self._wanted is None else self._wanted)
+
+    async def _watched(self, engine: Engine) -> None:
+        try:
+            died = await engine.watch()
+        except Exception:  # noqa: BLE001 - pages are read all the same, and will tell
+            _log.exception("the engine is not watched any more")
+            return
+        if died is not None:
+            self.fail(died, fatal=False)
 
     def _progress(self, step: str, fraction: float) -> None:
         """From any thread of the engine's, as often as it likes."""

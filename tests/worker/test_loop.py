@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from desktop.engines import registry
-from desktop.engines.base import Engine, Finish, Output, Progress, Text
+from desktop.engines.base import Engine, EngineDied, Finish, Output, Progress, Text
 from desktop.errors import VersoError
 from desktop.protocol import messages as m
 from desktop.protocol.wire import Channel, ChannelClosed
@@ -99,6 +99,63 @@ def test_an_engine_that_does_not_say_how_a_page_ended(odd: type[Odd]) -> None:
     events = run(0.05, page("p"), 0.1)
     assert ends(events)["p"].finish == "length"
     assert events[-1] == m.Bye()  # although closing the engine failed
+
+
+@pytest.mark.logs_errors
+def test_an_engine_that_dies_while_no_page_is_with_it(
+        odd: type[Odd], monkeypatch: pytest.MonkeyPatch) -> None:
+    async def watch(self: Odd) -> EngineDied | None:
+        await asyncio.sleep(0.05)
+        return EngineDied(detail="exit status -9")
+    monkeypatch.setattr(odd, "watch", watch)
+    events = run(0.5, page("too late"))
+    (failed,) = (event for event in events if isinstance(event, m.EngineFailed))
+    assert (failed.problem.code, failed.problem.detail, failed.fatal) == (
+        "engine.died", "exit status -9", False)
+    assert not ends(events)
+
+
+@pytest.mark.logs_errors
+def test_an_engine_whose_watch_fails_reads_all_the_same(
+        odd: type[Odd], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    async def watch(self: Odd) -> EngineDied | None:
+        raise RuntimeError("blind")
+
+    async def reading(page: m.SubmitPage) -> AsyncIterator[Output]:
+        yield Finish()
+    odd.reading = staticmethod(reading)
+    monkeypatch.setattr(odd, "watch", watch)
+    events = run(0.1, page("p"), 0.1)
+    assert ends(events)["p"].finish == "complete"
+    assert "blind" in caplog.text
+
+
+@pytest.mark.logs_errors
+def test_pages_begin_when_an_engine_s_budget_grows_by_itself(
+        odd: type[Odd], monkeypatch: pytest.MonkeyPatch) -> None:
+    engines: list[Odd] = []
+    both = asyncio.Event()
+
+    async def reading(page: m.SubmitPage) -> AsyncIterator[Output]:
+        if page.page_id == "second":
+            both.set()
+        else:
+            odd.budget = 2
+            (engine,) = engines
+            assert engine.grown is not None
+            asyncio.get_running_loop().call_soon(engine.grown)
+        await asyncio.wait_for(both.wait(), 20)  # The first does not end before the second begins.
+        yield Finish()
+
+    def create(self: Odd) -> None:
+        engines.append(self)
+    odd.reading = staticmethod(reading)
+    monkeypatch.setattr(odd, "__init__", create)
+    monkeypatch.setattr(odd, "budget", 1)
+    monkeypatch.setattr(odd, "cost", lambda self, page: 1)
+    events = run(0.05, page("first"), page("second"), 0.3)
+    assert {key: end.finish for key, end in ends(events).items()} == {
+        "first": "complete", "second": "complete"}
 
 
 @pytest.mark.logs_errors

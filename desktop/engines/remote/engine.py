@@ -25,7 +25,7 @@ from desktop.engines.remote.errors import (
     Silent,
 )
 from desktop.engines.remote.pool import Lease, Member, Pool
-from desktop.engines.remote.probe import Report, choose, examine, problem_of
+from desktop.engines.remote.probe import Report, choose, examine, has_guard, problem_of
 from desktop.errors import VersoError
 from desktop.i18n import _
 from desktop.protocol.messages import EngineReady, SubmitPage
@@ -101,7 +101,7 @@ class RemoteEngine(Engine):
             self._nodes.append(Node(Connection(address, key, context)))
         reports = await self._examine_all(progress)
         members = [Member(node, node.connection.name, node.pages) for node in self._nodes]
-        self._pool = Pool(members, self._look)
+        self._pool = Pool(members, self._look, self._grew)
         self._whole = sum(node.pages for node in self._nodes)
         self.set_concurrency(self._whole)
         for member, report in zip(members, reports, strict=True):
@@ -216,10 +216,18 @@ class RemoteEngine(Engine):
 
         return list(await asyncio.gather(*(one(node) for node in self._nodes)))
 
+    def _grew(self) -> None:
+        if self.grown is not None:  # Later: the pool is in the midst of something.
+            asyncio.get_running_loop().call_soon(self.grown)
+
     async def _look(self, node: Node) -> None:
         """Whether NODE is well enough for a page; raises Passing, VersoError."""
         if node.model:
-            choose(await node.connection.models(), node.model, node.connection.name)
+            found = choose(await node.connection.models(), node.model, node.connection.name)
+            # It may have been started anew in the meantime, in another way.
+            node.context = found.context or node.context
+            guard = await has_guard(node.connection, node.model)
+            node.guard = node.guard if guard is None else guard
             return
         report = await examine(node.connection, self._wanted)
         if report.error is not None:

@@ -114,10 +114,13 @@ class Pool(Generic[S]):
     """Used in one event loop."""
 
     def __init__(self, members: Iterable[Member[S]],
-                 look: Callable[[S], Awaitable[None]]) -> None:
-        """LOOK asks a server whether it is well; raises Passing or VersoError where not."""
+                 look: Callable[[S], Awaitable[None]],
+                 grown: Callable[[], None] = lambda: None) -> None:
+        """LOOK asks a server whether it is well; raises Passing or VersoError where not. GROWN is
+        called whenever there is room for more pages than before; it must return at once."""
         self.members = list(members)
         self._look = look
+        self._grown = grown
         self._waiting: List[Tuple[int, int, asyncio.Future[Lease[S]], frozenset[str]]] = []
         self._turn = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -186,7 +189,7 @@ class Pool(Generic[S]):
         if not member.steered or lease.epoch != member.epoch:
             return
         if seconds <= PROMPT:
-            member.limit = min(member.most, member.limit + 1)
+            self._raise(member)
             self._serve()
         elif seconds >= LATE:
             member.limit = max(1, member.limit - 1)
@@ -238,8 +241,14 @@ class Pool(Generic[S]):
         if member.state is not State.OUT:
             member.state, member.problem, member.error = State.UP, "", None
         if not member.steered:
-            member.limit = min(member.most, member.limit + 1)
+            self._raise(member)
         self._down_since = 0.0
+
+    def _raise(self, member: Member[S]) -> None:
+        """One more page at once, where that is not too many."""
+        if member.limit < member.most:
+            member.limit += 1
+            self._grown()
 
     def _failed(self, member: Member[S], problem: str, after: float,
                 error: Optional[VersoError] = None, *, look: bool = True) -> None:
@@ -272,6 +281,7 @@ class Pool(Generic[S]):
             member.state = State.TRIAL if look else State.UP
             member.error = None
             self._serve()
+            self._grown()
 
     def _check_later(self) -> None:
         """See to it that nobody waits for ever."""

@@ -20,7 +20,7 @@ from desktop.engines.model import prompts
 from desktop.engines.remote import addresses, findings, keys, request, testpage
 from desktop.engines.remote.answers import Model
 from desktop.engines.remote.connection import Connection
-from desktop.engines.remote.errors import NoSuchModel, NotOpenAI, Passing
+from desktop.engines.remote.errors import NoSuchModel, NotOpenAI, Passing, Silent
 from desktop.engines.remote.findings import Finding, Level
 from desktop.engines.visual_tokens import visual_tokens
 from desktop.errors import Problem, VersoError
@@ -30,6 +30,9 @@ Trouble = Union[VersoError, Passing]
 
 SECONDS = 60.0
 """For the whole probe of a server; what was not seen by then is not known."""
+
+_AGAIN = 20.0
+"""Seconds without a word after which a server that is looked at again is too busy."""
 
 _NATURAL = 64
 _FORCED = 8
@@ -157,6 +160,20 @@ def choose(listed: Iterable[Model], wanted: str, server: str) -> Model:
     raise NoSuchModel(server=server, model=wanted, models=", ".join(m.name for m in models))
 
 
+async def has_guard(connection: Connection, model: str) -> Optional[bool]:
+    """Whether the n-gram processor works at a server that was looked at before; None: it is too
+    busy to tell. What fails otherwise counts as no; a page will show whether the server is well.
+    """
+    forced, once = _forcing(await connection.tokens(_TAG, model))
+    plain, guarded = await asyncio.gather(*(
+        _ask(connection, model, testpage.SMALL, _FORCED, extra, _AGAIN)
+        for extra in (forced, once)))
+    if isinstance(plain, Silent) or isinstance(guarded, Silent):
+        return None
+    return isinstance(plain, _Heard) and isinstance(guarded, _Heard) and _held(plain) \
+        and guarded.text != plain.text
+
+
 def problem_of(error: Trouble, server: str) -> Problem:
     """ERROR as data, with the server's name in it."""
     if isinstance(error, VersoError):
@@ -170,9 +187,7 @@ async def _try(connection: Connection, report: Report) -> None:
     version, metrics, tag = await asyncio.gather(
         connection.version(), connection.metrics(), connection.tokens(_TAG, report.model))
     report.version, report.cache_tokens = version, _cache_tokens(metrics)
-    token = tag[0] if len(tag) == 1 else _TAG_ID
-    forced = {"logit_bias": {str(token): 100}, "ignore_eos": True}
-    once = {**forced, "vllm_xargs": {"ngram_size": 2, "window_size": 100}}
+    forced, once = _forcing(tag)
     page, small, plain, guarded = await asyncio.gather(
         _ask(connection, report.model, testpage.LARGE, _NATURAL),
         _ask(connection, report.model, testpage.SMALL, 1),
@@ -194,21 +209,34 @@ async def _try(connection: Connection, report: Report) -> None:
         report.tags = False
     if not isinstance(plain, _Heard):
         return
-    kept = plain.text.startswith(_TAG * 3)
-    swallowed = not plain.text and plain.output_tokens >= _FORCED
-    if kept or swallowed:
-        report.tags = kept if report.tags is None else report.tags
+    if _held(plain):
+        report.tags = bool(plain.text) if report.tags is None else report.tags
         if isinstance(guarded, _Heard):
             report.guard = guarded.text != plain.text
 
 
+def _forcing(tag: tuple[int, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What makes a server write one token again and again, TAG's; and with the n-gram processor
+    asked to forbid that."""
+    token = tag[0] if len(tag) == 1 else _TAG_ID
+    forced = {"logit_bias": {str(token): 100}, "ignore_eos": True}
+    return forced, {**forced, "vllm_xargs": {"ngram_size": 2, "window_size": 100}}
+
+
+def _held(plain: _Heard) -> bool:
+    """Whether the forced token was written, be it seen or swallowed."""
+    return plain.text.startswith(_TAG * 3) or (
+        not plain.text and plain.output_tokens >= _FORCED)
+
+
 async def _ask(connection: Connection, model: str, size: tuple[int, int], most: int,
-               extra: Optional[Mapping[str, Any]] = None) -> Union[_Heard, Trouble]:
+               extra: Optional[Mapping[str, Any]] = None,
+               silence: float = SECONDS) -> Union[_Heard, Trouble]:
     """What the server answers about the test page."""
     heard = _Heard()
     body = request.body(model, prompts.chat({}), testpage.url(size), most, {}, extra=extra)
     try:
-        async with aclosing(connection.chat(body, model, SECONDS)) as stream:
+        async with aclosing(connection.chat(body, model, silence)) as stream:
             async for chunk in stream:
                 heard.prompt_tokens = chunk.prompt_tokens or heard.prompt_tokens
                 heard.output_tokens = max(heard.output_tokens, chunk.output_tokens)

@@ -32,6 +32,8 @@ _FULL = 0.95
 some pages write more than expected."""
 _FULL_PAGE = visual_tokens(*warmup.SIZE).tokens
 """Visual tokens of a full page."""
+_WATCH = 1.0
+"""Seconds between two looks at whether vLLM's processes live."""
 _PATIENCE = 2.0
 """Seconds for vLLM's processes to end by themselves: no page is with them any more."""
 
@@ -129,6 +131,14 @@ class VllmEngine(Engine):
         if self._loaded is None or not arguments.uses_ngram(self._loaded.values):
             return None
         return sampling.second_try(page)
+
+    async def watch(self) -> EngineDied | None:
+        """vLLM notices by itself when one of its processes has ended; it is asked each second."""
+        while self._loaded is not None:
+            if self._loaded.engine.errored:
+                return await self._dead(None)
+            await asyncio.sleep(_WATCH)
+        return None
 
     async def close(self) -> None:
         """End vLLM's processes; blocks nobody else. They are gone when this returns."""

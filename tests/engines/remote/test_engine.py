@@ -15,7 +15,7 @@ from PIL import Image
 from desktop.engines.base import EngineDied, Finish, Regions, Restarted, Text
 from desktop.engines.model import outcome, sampling
 from desktop.engines.remote import engine as engines
-from desktop.engines.remote import errors, keys, pool
+from desktop.engines.remote import errors, keys, pool, probe
 from desktop.errors import VersoError
 from desktop.protocol.messages import SubmitPage
 from tests.engines.remote.driving import finish_of, outputs, run, started, text_of, until
@@ -198,6 +198,51 @@ def test_without_it_there_is_no_second_try(server: FakeServer, a_page: MakePage)
     run(main())
 
 
+@pytest.mark.parametrize(("before", "after"), [(True, False), (False, True)])
+def test_a_server_started_anew_is_asked_for_it_again(
+        before: bool, after: bool, server: FakeServer, a_page: MakePage) -> None:
+    server.guard = before
+    page = a_page()
+
+    async def main() -> None:
+        async with started(server) as (engine, _):
+            assert (engine.second_try(page) is not None) is before
+            server.stop()
+            reading = asyncio.create_task(outputs(engine, a_page(ngram="always")))
+            assert engine._pool is not None
+            await until(lambda: not engine._pool.usable())  # type: ignore[union-attr]
+            server.guard = after
+            server.models[0]["max_model_len"] = 4096
+            server.start_again()
+            found = await reading
+            assert text_of(found) == PAGE
+            assert finish_of(found).limit < 4096
+            assert (engine.second_try(page) is not None) is after
+            assert ("vllm_xargs" in server.chats[-1]) is after
+
+    run(main())
+
+
+def test_what_is_known_of_a_server_too_busy_to_tell_is_kept(
+        server: FakeServer, a_page: MakePage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "_AGAIN", 0.2)
+
+    async def main() -> None:
+        async with started(server) as (engine, _):
+            (node,) = engine._nodes
+            server.always = Stall(0)
+            await engine._look(node)
+            assert node.guard
+            server.always = Refuse(500, "no")
+            await engine._look(node)
+            assert not node.guard
+            server.always = None
+            await engine._look(node)
+            assert node.guard
+
+    run(main())
+
+
 # --- servers that fail
 
 
@@ -239,10 +284,11 @@ def test_a_page_at_which_servers_break_is_given_up_and_the_next_is_read(
 
     async def main() -> None:
         async with started(server) as (engine, _):
-            server.plan = [Cut(3)] * engines.TRIES
+            server.always = Cut(3)
             with pytest.raises(errors.PageGivenUp) as caught:
                 await outputs(engine, bad)
             assert not isinstance(caught.value, EngineDied)
+            server.always = None
             assert text_of(await outputs(engine, good)) == PAGE
 
     run(main())
@@ -389,6 +435,8 @@ def test_a_server_gets_more_as_long_as_it_begins_pages_promptly(
 
     async def main() -> None:
         async with started(server) as (engine, ready):
+            told: list[int] = []
+            engine.grown = lambda: told.append(engine.budget)
             engine.set_concurrency(ready.capacity)
             assert ready.capacity == 32
             assert engine.budget == ready.capacity, "as many again are made ready"
@@ -398,6 +446,7 @@ def test_a_server_gets_more_as_long_as_it_begins_pages_promptly(
             server.hold = False
             await asyncio.gather(*tasks)
             assert server.most_running == 32
+            assert len(told) >= 16, "once for each page that it takes more"
             engine.set_concurrency(3)
             server.most_running = 0
             await asyncio.gather(*(outputs(engine, page) for page in pages[:9]))
