@@ -17,7 +17,7 @@ from desktop.engines.remote import addresses
 from desktop.engines.remote.probe import Report as ServerReport
 from desktop.engines.remote.probe import probe_all
 from desktop.engines.vllm import devices, preflight
-from desktop.engines.vllm.failures import NoDevice, NoSuchDevice, NotTheModel
+from desktop.engines.vllm.failures import NoDevice, NotTheModel
 from desktop.errors import Problem, VersoError
 from desktop.i18n import N_, _
 from desktop.models import places
@@ -160,16 +160,12 @@ def _device(values: Values, report: interpreter.Report, gpus: Gpus,
     if report.platform != "cuda" or not gpus.found:
         return []
     found = [gpu.device for gpu in gpus.found]
-    chosen = str(values["devices"]).replace(" ", "") or os.environ.get(devices.VISIBLE)
-    usable = devices.chosen(found, chosen or None)
-    if not usable:
-        return [NoSuchDevice(number=chosen, count=len(found)).problem()]
-    if model is None or not model.found.complete:
-        return []
-    plain = {**values.as_dict(), "model": model.folder}
-    needed = int(values["tensor_parallel"]) * int(values["pipeline_parallel"])
+    visible = str(values["devices"]).replace(" ", "") or os.environ.get(devices.VISIBLE)
     try:
-        preflight.memory(plain, preflight.need(plain, model.found), usable[:needed])
+        usable = devices.to_use(found, visible, values.as_dict())
+        if model is not None and model.found.complete:
+            plain = {**values.as_dict(), "model": model.folder}
+            preflight.memory(plain, preflight.need(plain, model.found), usable)
     except VersoError as error:
         return [error.problem()]
     return []

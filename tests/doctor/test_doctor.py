@@ -178,6 +178,21 @@ def test_a_full_gpu_is_told_with_numbers_and_a_way_out(
     assert "trainer 4711 (21.5 GB)" in line or "trainer 4711 (23.1 GB)" in line
 
 
+@pytest.mark.parametrize(("changed", "code", "words"), [
+    ({"devices": "0,7"}, "vllm.device", "no device 7"),
+    ({"tensor_parallel": 2}, "vllm.devices", "2 devices; 1 can be used"),
+    ({"data_parallel": 3}, "vllm.devices", "3 devices; 1 can be used")])
+def test_devices_that_the_settings_want_and_are_not_there(
+        changed: dict[str, object], code: str, words: str, tmp_path: Path, model: Path,
+        smi: Callable[..., Path]) -> None:
+    smi((H200,))
+    values = vllm(engine_interpreter=vllm_environment(tmp_path / "env", "cuda"), model=model,
+                  **changed)
+    found = engines.examine(entry("vllm"), values, gpus.look())
+    assert [problem.code for problem in found.problems] == [code]
+    assert words in found.problems[0].message
+
+
 def test_no_gpu_for_a_vllm_that_needs_one(tmp_path: Path, model: Path) -> None:
     values = vllm(engine_interpreter=vllm_environment(tmp_path / "env", ""), model=model)
     found = engines.examine(entry("vllm"), values, gpus.Gpus())

@@ -9,11 +9,13 @@ from __future__ import annotations
 import importlib
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from desktop.engines.vllm.failures import NoSuchDevice, TooFewDevices
 
 _log = logging.getLogger(__name__)
 
@@ -63,6 +65,25 @@ def chosen(found: Sequence[Device], visible: str | None) -> tuple[Device, ...]:
             break
         left.append(match[0])
     return tuple(left)
+
+
+def to_use(found: Sequence[Device], visible: str | None,
+           values: Mapping[str, Any]) -> tuple[Device, ...]:
+    """Those of FOUND, what the driver shows, that an engine with the settings VALUES uses, in
+    order. VISIBLE is what ``CUDA_VISIBLE_DEVICES`` is then (None: not set). Empty where the driver
+    shows none; raises NoSuchDevice, TooFewDevices."""
+    if not found:
+        return ()
+    usable = chosen(found, visible)
+    if values["devices"]:
+        names = [name.strip() for name in str(visible).split(",") if name.strip()]
+        if len(usable) < len(names):
+            raise NoSuchDevice(number=names[len(usable)], count=len(found))
+    needed = (int(values["tensor_parallel"]) * int(values["pipeline_parallel"])
+              * int(values["data_parallel"]))
+    if needed > len(usable):
+        raise TooFewDevices(needed=needed, count=len(usable))
+    return usable[:needed]
 
 
 @contextmanager

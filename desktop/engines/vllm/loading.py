@@ -22,10 +22,8 @@ from desktop.engines.model import weights
 from desktop.engines.vllm import arguments, devices, images, preflight, tokens, versions
 from desktop.engines.vllm.failures import (
     NoDevice,
-    NoSuchDevice,
     OutOfMemory,
     StartFailed,
-    TooFewDevices,
     memory,
     root_cause,
 )
@@ -40,6 +38,8 @@ _PLUGIN = "verso"
 _RELEASE = 8.0
 """Seconds in which the memory of an engine that was killed comes free."""
 _KILLED = re.compile(r"Failed core proc\(s\): \{[^}]*-(?:9|15)\b")
+_SECRET = re.compile(r"(?:^|_)(?:token|key|secret|password)$")
+"""Names of arguments whose values are nobody's business: hf_token."""
 _CACHE_CPU = 4
 """GiB of KV cache where the engine computes on the processor."""
 
@@ -104,7 +104,7 @@ class Loader:
         built = arguments.build(values, known, cpu=cpu)
         given = arguments.merged(
             {**built.values, **images.arguments(values, known)}, typed)
-        _log.info("vLLM %s with %s", found.vllm, given)
+        _log.info("vLLM %s with %s", found.vllm, _discreet(given))
         try:
             engine, checked = self._start(given)
         except VersoError:
@@ -221,6 +221,7 @@ def _with(values: Mapping[str, Any], typed: Mapping[str, Any]) -> dict[str, Any]
     for theirs, ours in (("gpu_memory_utilization", "memory_utilization"),
                          ("tensor_parallel_size", "tensor_parallel"),
                          ("pipeline_parallel_size", "pipeline_parallel"),
+                         ("data_parallel_size", "data_parallel"),
                          ("quantization", "quantization"), ("dtype", "dtype"),
                          ("max_model_len", "max_model_len")):
         if typed.get(theirs) is not None:
@@ -233,21 +234,13 @@ def _with(values: Mapping[str, Any], typed: Mapping[str, Any]) -> dict[str, Any]
 def _usable(values: Mapping[str, Any], typed: Mapping[str, Any]) -> tuple[devices.Device, ...]:
     """The GPUs that will be used, in order; raises NoSuchDevice, TooFewDevices. Empty where the
     driver does not tell."""
-    found = devices.devices()
-    if not found:
-        return ()
-    shown = os.environ.get(devices.VISIBLE)
-    usable = devices.chosen(found, shown)
-    if values["devices"]:
-        names = [name for name in str(shown).split(",") if name]
-        if len(usable) < len(names):
-            raise NoSuchDevice(number=names[len(usable)], count=len(found))
-    sizes = _with(values, typed)
-    needed = (int(sizes["tensor_parallel"]) * int(sizes["pipeline_parallel"])
-              * int(typed.get("data_parallel_size", values["data_parallel"])))
-    if needed > len(usable):
-        raise TooFewDevices(needed=needed, count=len(usable))
-    return usable[:needed]
+    return devices.to_use(devices.devices(), os.environ.get(devices.VISIBLE),
+                          _with(values, typed))
+
+
+def _discreet(given: Mapping[str, Any]) -> dict[str, Any]:
+    """GIVEN for the log: a token that was passed through is not written down."""
+    return {key: "…" if _SECRET.search(key) and value else value for key, value in given.items()}
 
 
 def _first_line(error: BaseException) -> str:

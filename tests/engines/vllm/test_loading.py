@@ -88,6 +88,7 @@ def test_the_devices_that_will_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
     assert numbers(loading._usable(values(), {})) == [0]
     assert numbers(loading._usable(values(tensor_parallel=2, data_parallel=2), {})) == [0, 1, 2, 3]
     assert numbers(loading._usable(values(), {"tensor_parallel_size": 3})) == [0, 1, 2]
+    assert numbers(loading._usable(values(), {"data_parallel_size": 2})) == [0, 1]
     chosen = values(devices="3, 1", tensor_parallel=2)
     loading._prepare_environment(chosen, NOTHING)
     assert os.environ["CUDA_VISIBLE_DEVICES"] == "3,1"
@@ -176,3 +177,10 @@ def test_steps_of_loading_are_told() -> None:
         steps(line)
     assert told == [("Loading the weights", -1.0), ("Loading the weights", 0.5),
                     ("Compiling", -1.0), ("Capturing graphs", 0.25)]
+
+
+def test_a_token_that_is_passed_through_is_not_logged() -> None:
+    given = {"hf_token": "hf_secret", "model": "/m", "max_num_batched_tokens": 16384,
+             "tokenizer": "/t"}
+    assert loading._discreet(given) == {**given, "hf_token": "…"}
+    assert loading._discreet({"hf_token": None}) == {"hf_token": None}
