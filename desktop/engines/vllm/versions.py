@@ -59,8 +59,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "no model", vllm=f"<{LEAST}", refuse=True,
         reason=N_("it does not have DeepSeek-OCR-2 yet"),
-        way_out=N_("Install vLLM 0.16 or later (not 0.19.0), or choose the Ascend engine for an "
-                   "older vllm-ascend."),
+        way_out=N_("Install vLLM 0.16 or later (not 0.19.0)."),
     ),
     # https://github.com/vllm-project/vllm/issues/39919: 0.18 right, 0.19 gibberish, same model.
     Rule(
