@@ -20,7 +20,7 @@ from desktop.engines.model import prompts
 from desktop.engines.remote import addresses, findings, keys, request, testpage
 from desktop.engines.remote.answers import Model
 from desktop.engines.remote.connection import Connection
-from desktop.engines.remote.errors import NoSuchModel, NotOpenAI, Passing, Silent
+from desktop.engines.remote.errors import NoSuchModel, NotOpenAI, Passing
 from desktop.engines.remote.findings import Finding, Level
 from desktop.engines.visual_tokens import visual_tokens
 from desktop.errors import Problem, VersoError
@@ -32,7 +32,7 @@ SECONDS = 60.0
 """For the whole probe of a server; what was not seen by then is not known."""
 
 _AGAIN = 20.0
-"""Seconds without a word after which a server that is looked at again is too busy."""
+"""Seconds after which a server that is looked at again is too busy to be waited for."""
 
 _NATURAL = 64
 _FORCED = 8
@@ -165,10 +165,11 @@ async def has_guard(connection: Connection, model: str) -> Optional[bool]:
     busy to tell. What fails otherwise counts as no; a page will show whether the server is well.
     """
     forced, once = _forcing(await connection.tokens(_TAG, model))
-    plain, guarded = await asyncio.gather(*(
-        _ask(connection, model, testpage.SMALL, _FORCED, extra, _AGAIN)
-        for extra in (forced, once)))
-    if isinstance(plain, Silent) or isinstance(guarded, Silent):
+    try:
+        plain, guarded = await asyncio.wait_for(asyncio.gather(
+            _ask(connection, model, testpage.SMALL, _FORCED, forced),
+            _ask(connection, model, testpage.SMALL, _FORCED, once)), _AGAIN)
+    except asyncio.TimeoutError:
         return None
     return isinstance(plain, _Heard) and isinstance(guarded, _Heard) and _held(plain) \
         and guarded.text != plain.text
@@ -230,13 +231,12 @@ def _held(plain: _Heard) -> bool:
 
 
 async def _ask(connection: Connection, model: str, size: tuple[int, int], most: int,
-               extra: Optional[Mapping[str, Any]] = None,
-               silence: float = SECONDS) -> Union[_Heard, Trouble]:
+               extra: Optional[Mapping[str, Any]] = None) -> Union[_Heard, Trouble]:
     """What the server answers about the test page."""
     heard = _Heard()
     body = request.body(model, prompts.chat({}), testpage.url(size), most, {}, extra=extra)
     try:
-        async with aclosing(connection.chat(body, model, silence)) as stream:
+        async with aclosing(connection.chat(body, model, SECONDS)) as stream:
             async for chunk in stream:
                 heard.prompt_tokens = chunk.prompt_tokens or heard.prompt_tokens
                 heard.output_tokens = max(heard.output_tokens, chunk.output_tokens)
