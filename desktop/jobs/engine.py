@@ -21,7 +21,7 @@ from desktop.protocol.messages import (
     LogLine,
     SubmitPage,
 )
-from desktop.settings import SETTINGS, Applies, Values
+from desktop.settings import SETTINGS, Values
 
 log = logging.getLogger(__name__)
 
@@ -274,9 +274,8 @@ def needs_restart(before: Values, after: Values) -> bool:
     if before["engine"] != after["engine"]:
         return True
     engine = str(after["engine"])
-    return any(before[s.key] != after[s.key] for s in SETTINGS
-               if s.applies is Applies.ENGINE_RESTART and s.applies_to(engine)
-               and s.key not in INTAKE_ONLY)
+    return any(s.restarts(engine, before[s.key], after[s.key]) for s in SETTINGS
+               if s.key not in INTAKE_ONLY)
 
 
 INTAKE_ONLY = frozenset({"page_memory"})

@@ -78,6 +78,10 @@ class Setting:
     visible: bool | frozenset[str] = False
     panel: bool = True
     shapes_result: bool = True
+    at_start: frozenset[Value] = frozenset()
+    """Values that the engines ``at_start_of`` must have been started with: a change to or from
+    one of them needs a restart of those, whatever ``applies`` says."""
+    at_start_of: frozenset[str] = frozenset()
     check: Callable[[Value], bool] | None = None
     words: str = ""
     """What is allowed, in words, where ``check`` decides."""
@@ -90,6 +94,14 @@ class Setting:
     def applies_to(self, engine: str) -> bool:
         """Whether it matters to ENGINE (a name from the registry)."""
         return not self.engines or engine in self.engines
+
+    def restarts(self, engine: str, before: Value, after: Value) -> bool:
+        """Whether ENGINE must be started again when the value changes from BEFORE to AFTER."""
+        if before == after or not self.applies_to(engine):
+            return False
+        if self.applies is Applies.ENGINE_RESTART:
+            return True
+        return engine in self.at_start_of and (before in self.at_start) != (after in self.at_start)
 
     def visible_with(self, engine: str) -> bool:
         """Whether it is among those shown at once while ENGINE is chosen."""

@@ -9,6 +9,7 @@ import re
 
 import pytest
 
+from desktop.jobs.engine import needs_restart
 from desktop.settings import (
     BY_KEY,
     SETTINGS,
@@ -165,3 +166,16 @@ def test_a_secret_in_an_address_is_neither_taken_nor_repeated(value: str) -> Non
         setting("servers").parse(value)
     assert "hunter2" not in repr(caught.value.problem())
     assert setting("servers").parse("http://gpu1:8000 https://gpu2/v1")
+
+
+@pytest.mark.parametrize(("engine", "key", "before", "after", "restart"), [
+    ("vllm", "ngram", "off", "retry", True), ("vllm", "ngram", "always", "off", True),
+    ("vllm", "ngram", "retry", "always", False), ("vllm", "ngram", "off", "off", False),
+    ("remote", "ngram", "off", "retry", False), ("embedded", "ngram", "off", "retry", False),
+    ("vllm", "eager", False, True, True), ("remote", "eager", False, True, False),
+    ("vllm", "crop", "auto", "off", False)])
+def test_what_an_engine_has_to_be_started_again_for(
+        engine: str, key: str, before: Value, after: Value, restart: bool) -> None:
+    assert setting(key).restarts(engine, before, after) is restart
+    old = Values({"engine": engine, key: before})
+    assert needs_restart(old, old.with_(**{key: after})) is restart

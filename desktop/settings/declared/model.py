@@ -56,10 +56,13 @@ MODEL: tuple[Setting, ...] = (
     Setting(
         "ngram", str, "retry", N_("No-repeat n-gram"),
         N_("Forbid the model to repeat a long sequence of tokens: only for a page that has "
-           "looped, for every page (a quarter slower), or never."),
+           "looped, for every page (a quarter slower), or never. To or from never, an engine on "
+           "this machine is started again."),
         Section.ENGINE, Applies.NEXT_PAGE,
         choices={"retry": N_("Where a page looped"), "always": N_("Always"),
                  "off": N_("Never")}, engines=_ENGINES,
+        # vLLM is told of the processor when it is started, or not at all.
+        at_start=frozenset({"off"}), at_start_of=frozenset({"vllm", "ascend"}),
     ),
     Setting(
         "ngram_preset", str, "auto", N_("N-gram preset"),
