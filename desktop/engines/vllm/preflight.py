@@ -21,8 +21,9 @@ ARCHITECTURE = "DeepseekOCR2ForCausalLM"
 
 _WORKING = 3.0 * GB
 """Memory besides weights and KV cache: CUDA context, activations of a step, graphs."""
-_SHARE_OF_WEIGHTS = {"none": 1.0, "fp8": 0.6, "awq": 0.45, "gptq": 0.45, "bitsandbytes": 0.45}
-"""What a quantization leaves of the weights; the vision part keeps its format."""
+_SHARE_OF_WEIGHTS = {"none": 1.0, "fp8": 0.6, "bitsandbytes": 0.45}
+"""What a quantization that is done while loading leaves of the weights in the files; the vision
+part keeps its format. The others (AWQ, GPTQ …) are in the files already."""
 Fix = tuple[tuple[str, Any], ...]
 """Settings and values, as :attr:`desktop.errors.Problem.fix` has them."""
 
@@ -72,6 +73,8 @@ def need(values: Mapping[str, Any], model: weights.Weights) -> Need:
     """What MODEL takes of each device under the settings VALUES."""
     devices = int(values["tensor_parallel"]) * int(values["pipeline_parallel"])
     share = _SHARE_OF_WEIGHTS.get(str(values["quantization"]), 1.0)
+    if "quantization_config" in _config(values["model"]):
+        share = 1.0  # Small in the files, too.
     if values["dtype"] == "float32":
         share *= 2  # Published in 16 bits.
     token = cache_bytes(values["model"], 4 if values["dtype"] == "float32" else 2)
@@ -81,15 +84,24 @@ def need(values: Mapping[str, Any], model: weights.Weights) -> Need:
 
 def cache_bytes(folder: str | Path, width: int) -> int:
     """Bytes of KV cache that a token takes, at WIDTH bytes a number; 0: unknown."""
+    config = _config(folder)
     try:
-        config = json.loads(Path(folder, "config.json").read_text(encoding="utf-8"))
         language = config.get("language_config") or config
         heads = int(language["num_attention_heads"])
         head = int(language.get("head_dim") or language["hidden_size"] // heads)
         kept = int(language.get("num_key_value_heads") or heads)
         return 2 * int(language["num_hidden_layers"]) * kept * head * width
-    except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError):
+    except (AttributeError, ValueError, KeyError, TypeError, ZeroDivisionError):
         return 0
+
+
+def _config(folder: str | Path) -> dict[str, Any]:
+    """The model's configuration; empty where it cannot be read."""
+    try:
+        found = json.loads(Path(folder, "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def memory(values: Mapping[str, Any], needed: Need, devices: Sequence[Device]) -> None:

@@ -88,6 +88,27 @@ def test_need_of_the_published_model(tmp_path: Path) -> None:
     assert two.weights == one.weights
 
 
+@pytest.mark.parametrize(("quantization", "in_files", "share"), [
+    ("fp8", False, 0.6), ("bitsandbytes", False, 0.45), ("awq", False, 1.0),
+    ("compressed-tensors", True, 1.0), ("fp8", True, 1.0)])
+def test_weights_that_are_small_in_the_files_are_not_taken_to_shrink_again(
+        quantization: str, in_files: bool, share: float, tmp_path: Path) -> None:
+    folder = environments.model(tmp_path / "model")
+    config = {"architectures": ["DeepseekOCR2ForCausalLM"], "language_config": LANGUAGE}
+    (folder / "config.json").write_text(json.dumps(
+        {**config, "quantization_config": {"quant_method": "x"}} if in_files else config))
+    found = preflight.weights.check(folder)
+    needed = preflight.need(values(model=str(folder), quantization=quantization), found)
+    assert needed.weights == round(found.bytes * share)
+
+
+def test_a_configuration_that_cannot_be_read_tells_nothing(tmp_path: Path) -> None:
+    for text in ("", "[]", '{"language_config": 3}', '{"num_attention_heads": 0}'):
+        (tmp_path / "config.json").write_text(text)
+        assert preflight.cache_bytes(tmp_path, 2) == 0
+    assert preflight.cache_bytes(tmp_path / "none", 2) == 0
+
+
 def test_memory_that_is_enough_passes() -> None:
     preflight.memory(values(), MODEL, [gpu(24, 23)])
 
