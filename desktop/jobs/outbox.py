@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Protocol
 
@@ -62,6 +63,8 @@ class Outbox:
         self._listeners: list[Listener] = []
         self._pending: dict[Hashable, SessionEvent | _Stream] = {}
         self._log_lines = 0
+        self._awaited: weakref.WeakSet[Stream] = weakref.WeakSet()
+        """Streams of which something was heard, but nothing that can be read."""
         self._timer: asyncio.Handle | None = None
         self._last = -interval
 
@@ -111,7 +114,8 @@ class Outbox:
     def streamed(self, page_id: str, source: Stream, changed: Sequence[int], raw: str, *,
                  first: bool = False) -> None:
         """Blocks CHANGED of a page, and the RAW text that did it. The FIRST text of a page waits
-        for no interval: somebody may be looking at an empty page."""
+        for no interval, nor does the first that can be read (often a tag comes before it):
+        somebody may be looking at an empty page."""
         key = ("stream", page_id)
         entry = self._pending.get(key)
         if not isinstance(entry, _Stream) or entry.source is not source:
@@ -119,11 +123,18 @@ class Outbox:
         entry.dirty.update(changed)
         if raw:
             entry.raw.append(raw)
-        if first and self._timer is not None:
+        if first:
+            self._awaited.add(source)
+        readable = source in self._awaited and any(
+            source.block(index).markdown for index in changed)
+        if readable:
+            self._awaited.discard(source)
+        at_once = first or readable
+        if at_once and self._timer is not None:
             self._timer.cancel()
             self._timer = self._loop.call_soon(self.flush)
         else:
-            self._arrange(at_once=first)
+            self._arrange(at_once=at_once)
 
     def flush(self) -> None:
         """Send what there is, now."""

@@ -3,7 +3,7 @@
 The session calls :meth:`Bridge.take` on its own thread, as often as it likes. What arrives is
 merged where it lies (the last state of a page, all text of a page in one piece), so that a
 flood costs the window no more than one delivery every 50 ms; the first event after a pause is
-delivered at once.
+delivered at once, and so is the first text of a page that is looked at.
 """
 
 from __future__ import annotations
@@ -40,6 +40,9 @@ class Pending:
     def __init__(self) -> None:
         self._slots: dict[tuple[Any, ...], Any] = {}
         self._log: list[e.LogAdded] = []
+        self._fresh = False
+        self.urgent = False
+        """Whether the first text of the watched page is among them."""
 
     def __len__(self) -> int:
         return len(self._slots) + len(self._log)
@@ -81,12 +84,15 @@ class Pending:
             for kind in ("blocks", "raw", "regions"):
                 self._slots.pop((kind, page), None)
             self._latest(("cleared", page), event)
+            self._fresh, self.urgent = True, False
         elif isinstance(event, e.RawText):
             self._slots.setdefault(("raw", page), []).append(event.text)
         else:
             known = self._slots.setdefault(("blocks", page), {})
             for block in event.blocks:
                 known[block.index] = block
+                if self._fresh and block.markdown:
+                    self._fresh, self.urgent = False, True
 
     def _document(self, event: e.DocumentAdded | e.DocumentUpdated | e.DocumentRemoved) -> None:
         if isinstance(event, e.DocumentRemoved):
@@ -117,6 +123,7 @@ class Pending:
         out.extend(self._log)
         self._slots = {}
         self._log = []
+        self.urgent = False
         return out
 
     def join_raw(self, page_id: str) -> None:
@@ -128,6 +135,7 @@ class Pending:
         """Drop undelivered content: another page is watched from now on."""
         for key in [k for k in self._slots if k[0] in _CONTENT]:
             del self._slots[key]
+        self._fresh, self.urgent = True, False
 
 
 class LogRelay(logging.Handler):
@@ -146,7 +154,8 @@ class Bridge(QObject):
     """Session events as one Qt signal on the window's thread."""
 
     delivered = Signal(list)
-    """A list of session events, merged; at most one every 50 ms."""
+    """A list of session events, merged; at most one every 50 ms, but for the first text of the
+    watched page."""
 
     _wake = Signal()
 
@@ -195,21 +204,26 @@ class Bridge(QObject):
     def take(self, events: Sequence[e.SessionEvent]) -> None:
         """The session's listener; any thread."""
         with self._lock:
+            hurried = self._pending.urgent
             for event in events:
                 self._pending.add(event, self._watched)
-            if self._woken or not len(self._pending):
+            hurry = self._pending.urgent and not hurried
+            if not len(self._pending) or (self._woken and not hurry):
                 return
             self._woken = True
         self._wake.emit()
 
     def _schedule(self) -> None:
         left = self._last + INTERVAL - time.monotonic()
-        if left <= 0:
+        with self._lock:
+            urgent = self._pending.urgent
+        if left <= 0 or urgent:
             self._deliver()
         else:
             self._timer.start(max(1, round(left * 1000)))
 
     def _deliver(self) -> None:
+        self._timer.stop()
         with self._lock:
             events = self._pending.take()
             self._woken = False

@@ -201,3 +201,29 @@ def test_the_first_text_of_a_page_waits_for_no_interval() -> None:
                 for batch in listening.batches] == [["1-1"], ["1-1", "1-2"]]
 
     on_loop(act, interval=600)
+
+
+def test_the_first_text_that_can_be_read_waits_for_no_interval() -> None:
+    counts: list[int] = []
+
+    async def test(outbox: Outbox, listening: Listening) -> None:
+        source = Page()
+        source.texts = {0: "", 1: ""}
+
+        async def stream(changed: list[int], raw: str, *, first: bool = False) -> None:
+            outbox.streamed("1-1", source, changed, raw, first=first)
+            for _turn in range(3):
+                await asyncio.sleep(0)
+            counts.append(len(listening.batches))
+
+        await stream([], "<|ref|>", first=True)
+        await stream([], "text<|/ref|>")
+        await stream([0], "<|det|>[[1, 2, 3, 4]]<|/det|>")
+        source.texts[0] = "Re"
+        await stream([0], "Re")
+        source.texts[0] = "Reve"
+        await stream([0], "ve")
+
+    heard = on_loop(test, interval=30)
+    assert counts == [1, 1, 1, 2, 2]
+    assert heard.batches[1][-1] == BlocksChanged("1-1", (Block(0, "text", (), "Re"),))

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
+import pytest
 from pytestqt.qtbot import QtBot
 
 from desktop.document.model import Block
@@ -159,6 +160,44 @@ def test_the_first_event_after_a_pause_does_not_wait(qtbot: QtBot) -> None:
     source.listener([e.PageUpdated(page(1))])
     qtbot.waitUntil(lambda: bool(armed), timeout=5_000)
     assert armed == [False]  # delivered on waking, no timer in between
+    bridge.close()
+
+
+def test_the_first_text_of_the_watched_page_is_delivered_at_once(
+        qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Whatever waits for the interval waits for longer than this test lasts.
+    monkeypatch.setattr("desktop.ui.bridge.INTERVAL", 600.0)
+    source = Source()
+    bridge = Bridge(source)  # type: ignore[arg-type]
+    got: list[e.SessionEvent] = []
+    bridge.delivered.connect(got.extend)
+    bridge.open()
+    bridge.watch("1-1")
+    send = source.listener
+    assert send is not None
+    bridge._last = time.monotonic()
+
+    def delivered(*events: e.SessionEvent) -> list[e.SessionEvent]:
+        got.clear()
+        send(events)
+        qtbot.wait(30)
+        return list(got)
+
+    waiting = e.PageUpdated(page(2))
+    assert delivered(waiting) == []
+    assert delivered(e.BlocksChanged("1-2", (block(0, "another page"),))) == []
+    assert delivered(e.BlocksChanged("1-1", (block(0, ""),))) == []
+    first = e.BlocksChanged("1-1", (block(0, "Re"),))
+    assert delivered(e.RawText("1-1", "Re"), first) == [waiting, first, e.RawText("1-1", "Re")]
+    # Once a page: what follows is one of many again.
+    more = e.BlocksChanged("1-1", (block(0, "Reve"),))
+    assert delivered(more) == []
+    # Read again, it begins anew; so does a page that is turned to.
+    assert delivered(e.PageCleared("1-1"), first) == [e.PageCleared("1-1"), first]
+    assert delivered(more) == []
+    bridge.watch("1-2")
+    other = e.BlocksChanged("1-2", (block(0, "Two"),))
+    assert delivered(other) == [other]
     bridge.close()
 
 

@@ -2,10 +2,15 @@
 
 The first change of a burst goes through at once. While a batch is being converted or shown, what
 changes meanwhile is gathered; so a slow table slows its own updates down, never the window.
+
+The first text of a page, for which somebody may be waiting, waits for nothing: neither for the
+interval nor for the thread, to which and back from which it would queue behind everything that
+the window draws meanwhile. It is short, as a stream begins; what is not goes the usual way.
 """
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 
@@ -17,8 +22,13 @@ from desktop.ui.labels import doubtful
 from desktop.ui.review.background import Background, forget
 from desktop.ui.review.rendering import RenderedBlock
 
+log = logging.getLogger(__name__)
+
 INTERVAL = 0.05
 """Seconds between two batches, at least."""
+
+AT_ONCE = 1_000
+"""Characters of Markdown that are converted on the UI thread at most: about a millisecond."""
 
 _background = Background("verso-html")
 
@@ -36,6 +46,8 @@ class Feeder(QObject):
         self._dirty: dict[str, Block] = {}
         self._number = 0
         self._busy = False
+        self._fresh = True
+        """Whether the page has shown no text yet."""
         self._began = 0.0
         self._pause = INTERVAL
         self._timer = QTimer(self, singleShot=True)
@@ -52,6 +64,7 @@ class Feeder(QObject):
         forget(self._number)
         self._dirty.clear()
         self._busy = False
+        self._fresh = True
         self._timer.stop()
         self._began = 0.0
 
@@ -69,18 +82,40 @@ class Feeder(QObject):
         return not self._busy and not self._dirty
 
     def _schedule(self) -> None:
-        if self._busy or not self._dirty or self._timer.isActive():
+        if self._busy or not self._dirty:
+            return
+        if self._fresh:
+            size = sum(len(block.markdown) for block in self._dirty.values())
+            self._fresh = size == 0
+            if size <= AT_ONCE:
+                self._timer.stop()
+                self._send_at_once()
+                return
+        if self._timer.isActive():
             return
         wait = self._began + self._pause - time.monotonic()
         self._timer.start(max(0, round(wait * 1000)))
 
-    def _send(self) -> None:
-        if self._busy or not self._dirty:
-            return
+    def _taken(self) -> list[Block]:
         blocks = sorted(self._dirty.values(), key=lambda block: block.index)
         self._dirty.clear()
         self._busy = True
         self._began = time.monotonic()
+        return blocks
+
+    def _send_at_once(self) -> None:
+        made = None
+        try:
+            made = _convert_all(self._taken(), self._convert)
+        except Exception as error:
+            # As on the thread: what cannot be converted is left out, the page goes on.
+            log.error("The first text of a page cannot be shown: %s", error, exc_info=error)
+        self._hand_on(made)
+
+    def _send(self) -> None:
+        if self._busy or not self._dirty:
+            return
+        blocks = self._taken()
         convert = self._convert
         self._number = _background.run(
             self, lambda: _convert_all(blocks, convert), self._hand_on)

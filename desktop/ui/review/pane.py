@@ -134,9 +134,10 @@ class ReviewPane(QWidget):
             return
         changed = content.update(blocks)
         if changed:
-            self._say_state()
-            self.canvas.set_blocks(content.ordered)
+            # The text first: whatever else Chromium is told lets it run, and this thread wait.
             self.result.apply_blocks(changed)
+            self.canvas.set_blocks(content.ordered)
+            self._say_state()
 
     def set_result(self, page_id: str, result: PageResult) -> None:
         """Everything there is of the page: replaces what is shown of it."""

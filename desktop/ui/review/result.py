@@ -238,6 +238,8 @@ class ResultView(QWidget):
 
     def set_empty_text(self, text: str) -> None:
         """What stands there while nothing was read."""
+        if text == self._empty_text:
+            return
         self._empty_text = text
         self.markdown.setPlaceholderText(text)
         if self.rendering is not None:
