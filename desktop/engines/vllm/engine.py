@@ -18,7 +18,7 @@ from desktop.engines.base import Engine, EngineDied, Finish, Output, Progress, T
 from desktop.engines.model import fitting, outcome, prompts, sampling
 from desktop.engines.visual_tokens import visual_tokens
 from desktop.engines.vllm import arguments, devices, loading, tokens, warmup
-from desktop.engines.vllm.failures import PageRefused, PageTooLong, root_cause
+from desktop.engines.vllm.failures import PageRefused, PageTooLong, died
 from desktop.engines.vllm.images import ImageFeed
 from desktop.engines.vllm.output import OutputTail
 from desktop.errors import VersoError
@@ -243,10 +243,9 @@ class VllmEngine(Engine):
 
     async def _dead(self, error: Exception | None) -> EngineDied:
         lines = await asyncio.to_thread(self._output.settled)
-        cause = root_cause(lines)
-        detail = "\n".join([*([cause, ""] if cause else []), *lines[-80:],
-                            *([f"{type(error).__name__}: {error}"] if error else [])])
-        return EngineDied(detail=detail)
+        # Not what was written long ago, about a page of which vLLM complained and lived on.
+        return died(lines[-200:], "\n".join([
+            *lines[-80:], *([f"{type(error).__name__}: {error}"] if error else [])]))
 
 
 class _Steps:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from desktop.engines.base import EngineDied
 from desktop.errors import VersoError
 from desktop.i18n import N_, _
 
@@ -104,6 +105,21 @@ class StartFailed(VersoError):
               "length” and fewer engine arguments narrow the cause down.")
 
 
+class Stopped(EngineDied):
+    """One of vLLM's processes ended, and said why."""
+
+    message = N_("The engine stopped working: {cause}.")
+
+
+class MemoryRanOut(EngineDied):
+    """It ended because the device's memory did not do for the pages that were read."""
+
+    code = "vllm.memory_ran_out"
+    message = N_("The engine stopped working: the device's memory ran out ({cause}).")
+    hint = N_("Verso starts it again by itself. If this repeats, end other programs on the device, "
+              "or lower “Tokens a step” and “Memory utilization”.")
+
+
 class PageTooLong(VersoError):
     """A page whose image alone fills the context."""
 
@@ -160,6 +176,17 @@ def root_cause(lines: list[str]) -> str:
         if re.search(r"\bFatal Python error|\bSIG[A-Z]{3,4}\b|Killed|terminate called", text):
             return text
     return ""
+
+
+def died(lines: list[str], detail: str) -> EngineDied:
+    """Why the engine is dead, as far as LINES, what its processes wrote, tell."""
+    cause = root_cause(lines)
+    if not cause:
+        return EngineDied(detail=detail)
+    detail = f"{cause}\n\n{detail}"
+    if any(pattern.search(cause) for pattern, _what, _way_out in _MEMORY):
+        return MemoryRanOut(cause=sentence(cause), detail=detail)
+    return Stopped(cause=sentence(cause), detail=detail)
 
 
 def memory(text: str, detail: str) -> OutOfMemory | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from desktop.engines.vllm.failures import memory, root_cause, sentence
+from desktop.engines.base import EngineDied
+from desktop.engines.vllm.failures import died, memory, root_cause, sentence
 
 CORE = "(EngineCore pid=5808) ERROR 11-30 16:22:54 [core.py:1210] "
 
@@ -55,3 +56,22 @@ def test_nothing_wrong_says_nothing() -> None:
     assert root_cause(["INFO 11-30 16:22:54 [a.py:1] Error rates are low", "all is well"]) == ""
     assert memory("KeyError: 'language_config'", "") is None
     assert sentence("KeyError: 'language_config'") == "'language_config'"
+
+
+@pytest.mark.parametrize(("lines", "code", "words"), [
+    ([f"{CORE}torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
+      "EngineDeadError: EngineCore encountered an issue."],
+     "vllm.memory_ran_out", "memory ran out (CUDA out of memory)"),
+    ([f"{CORE}RuntimeError: CUDA error: an illegal memory access was encountered"],
+     "engine.died", "stopped working: CUDA error: an illegal memory access was encountered."),
+    (["Fatal Python error: Segmentation fault"],
+     "engine.died", "stopped working: Fatal Python error: Segmentation fault."),
+    (["all is well"], "engine.died", "The engine stopped working.")])
+def test_why_it_died_is_said(lines: list[str], code: str, words: str) -> None:
+    error = died(lines, "the last lines")
+    assert isinstance(error, EngineDied), "or it would not be started again"
+    problem = error.problem()
+    assert problem.code == code
+    assert words in problem.message
+    assert "again by itself" in problem.hint
+    assert problem.detail.endswith("the last lines")
