@@ -26,14 +26,14 @@ def run(args: argparse.Namespace) -> int:
         print(f"verso: {problem.line()}", file=sys.stderr)
     if args.json:
         print_json({"version": 1, "file": str(store.path), "settings": [
-            {"key": s.key, "flag": s.flag, "value": loaded.values[s.key], "default": s.default,
+            {"key": s.key, "flag": s.flag, "value": s.discreet(loaded.values[s.key]), "default": s.default,
              "allowed": s.allowed(), "title": _(s.title), "help": _(s.help),
              "section": s.section.value, "applies": s.applies.value,
              "engines": sorted(s.engines)} for s in SETTINGS]})
         return Exit.OK
     print(_("Kept in {path}; a flag of `verso convert` goes before it.").format(path=store.path))
     for s in SETTINGS:
-        value = loaded.values[s.key]
+        value = s.discreet(loaded.values[s.key])
         mark = "" if value == s.default else _(" (default: {value})").format(
             value=_plain(s.default))
         engines = _(" Only for: {names}.").format(names=", ".join(sorted(s.engines))) \

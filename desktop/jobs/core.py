@@ -238,7 +238,7 @@ class Core:
                 last = row
         settings: dict[str, object] = dict(
             self.journal.settings_used(last.fingerprint) if last else {}) or dict(
-            self.values.as_dict())
+            self.values.discreet())
         settings.update((s.key, self.values[s.key]) for s in SETTINGS
                         if s.section is Section.OUTPUT)
         return DocumentResult(

@@ -247,7 +247,7 @@ class Reading:
     def _end(self, run: PageRun, outcome: Outcome) -> None:
         """Save how it ended and tell."""
         run.phase = Phase.SAVING
-        self._t.journal.note_settings(run.fingerprint, run.values.as_dict())
+        self._t.journal.note_settings(run.fingerprint, run.values.discreet())
         if not self._t.journal.save(run.key, outcome):
             return
         self._t.progress.page()

@@ -78,6 +78,8 @@ class Setting:
     visible: bool | frozenset[str] = False
     panel: bool = True
     shapes_result: bool = True
+    secret: bool = False
+    """Whether it may hold a password: then only :meth:`discreet` is shown, noted and reported."""
     at_start: frozenset[Value] = frozenset()
     """Values that the engines ``at_start_of`` must have been started with: a change to or from
     one of them needs a restart of those, whatever ``applies`` says."""
@@ -94,6 +96,10 @@ class Setting:
     def applies_to(self, engine: str) -> bool:
         """Whether it matters to ENGINE (a name from the registry)."""
         return not self.engines or engine in self.engines
+
+    def discreet(self, value: Value) -> Value:
+        """VALUE as others may see it."""
+        return _without_secrets(value) if self.secret else value
 
     def restarts(self, engine: str, before: Value, after: Value) -> bool:
         """Whether ENGINE must be started again when the value changes from BEFORE to AFTER."""

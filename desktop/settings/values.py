@@ -38,6 +38,10 @@ class Values:
         """All values, a copy."""
         return dict(self._values)
 
+    def discreet(self) -> dict[str, Value]:
+        """All values, without passwords: for what is kept beside results and handed on."""
+        return {s.key: s.discreet(self._values[s.key]) for s in SETTINGS}
+
     def changed(self) -> dict[str, Value]:
         """Only the values that differ from the declared defaults (what a file keeps)."""
         return {s.key: self._values[s.key] for s in SETTINGS if self._values[s.key] != s.default}

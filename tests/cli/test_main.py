@@ -62,14 +62,16 @@ def test_engines(verso: Verso) -> None:
 def test_settings_lists_every_setting_with_its_value(verso: Verso, verso_home: Path) -> None:
     (verso_home / "config").mkdir(parents=True)
     (verso_home / "config" / "settings.json").write_text(
-        '{"version": 1, "settings": {"dpi": 200}}')
+        '{"version": 1, "settings": {"dpi": 200, "proxy": "http://me:hunter2@proxy"}}')
     ran = verso("settings")
     assert ran.status == 0
     for setting in SETTINGS:
         assert f"\n{setting.flag} " in ran.out
         assert setting.help.split(".")[0][:30] in ran.out.replace("\n    ", " ")
     assert "--dpi 200 (default: 144)" in ran.out
+    assert "--proxy http://…@proxy" in ran.out
     listed = verso("settings", "--json").summary["settings"]
+    assert "hunter2" not in str(listed)
     assert [entry["key"] for entry in listed] == [setting.key for setting in SETTINGS]
     assert next(entry for entry in listed if entry["key"] == "dpi")["value"] == 200
 

@@ -122,13 +122,14 @@ def test_other_settings_redo_pages_only_when_that_is_asked_for(play: Player, pdf
         assert p.session.wait(PATIENCE)
         return [page.attempts for page in map(p.heard.page, ("1-1", "1-2")) if page]
 
-    p = play(dpi=96)
+    p = play(dpi=96, proxy="http://user:hunter2@proxy")
     p.session.start()
     p.add(path)
     assert attempts(p) == [1, 1]
     p.add(path, redo_outdated=True)
     assert attempts(p) == [2, 2]
-    assert p.session.document_result(1).result(PATIENCE).settings["dpi"] == 96
+    noted = p.session.document_result(1).result(PATIENCE).settings
+    assert (noted["dpi"], noted["proxy"]) == (96, "http://…@proxy")
     p = play(dpi=96, concurrency=2)  # what cannot change a result redoes nothing
     p.session.start()
     p.add(path, redo_outdated=True)

@@ -179,3 +179,11 @@ def test_what_an_engine_has_to_be_started_again_for(
     assert setting(key).restarts(engine, before, after) is restart
     old = Values({"engine": engine, key: before})
     assert needs_restart(old, old.with_(**{key: after})) is restart
+
+
+def test_a_password_in_a_proxy_is_kept_from_what_is_handed_on() -> None:
+    values = Values({"proxy": "http://user:hunter2@proxy:3128", "dpi": 200})
+    assert values["proxy"] == "http://user:hunter2@proxy:3128"
+    noted = values.discreet()
+    assert noted == {**values.as_dict(), "proxy": "http://…@proxy:3128"}
+    assert Values({"proxy": "socks5://proxy:1080"}).discreet()["proxy"] == "socks5://proxy:1080"

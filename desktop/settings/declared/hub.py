@@ -24,7 +24,7 @@ HUB: tuple[Setting, ...] = (
     Setting(
         "proxy", str, "", N_("Proxy"),
         N_("Proxy for downloads, such as http://proxy:3128; empty: what the environment says."),
-        Section.ENGINE, Applies.NOW, engines=_LOCAL, shapes_result=False,
+        Section.ENGINE, Applies.NOW, engines=_LOCAL, shapes_result=False, secret=True,
     ),
     Setting(
         "offline", bool, False, N_("Offline"),
