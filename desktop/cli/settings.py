@@ -26,9 +26,9 @@ def run(args: argparse.Namespace) -> int:
         print(f"verso: {problem.line()}", file=sys.stderr)
     if args.json:
         print_json({"version": 1, "file": str(store.path), "settings": [
-            {"key": s.key, "flag": s.flag, "value": s.discreet(loaded.values[s.key]), "default": s.default,
-             "allowed": s.allowed(), "title": _(s.title), "help": _(s.help),
-             "section": s.section.value, "applies": s.applies.value,
+            {"key": s.key, "flag": s.flag, "value": s.discreet(loaded.values[s.key]),
+             "default": s.default, "allowed": s.allowed(), "title": _(s.title),
+             "help": _(s.help), "section": s.section.value, "applies": s.applies.value,
              "engines": sorted(s.engines)} for s in SETTINGS]})
         return Exit.OK
     print(_("Kept in {path}; a flag of `verso convert` goes before it.").format(path=store.path))
