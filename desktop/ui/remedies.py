@@ -30,6 +30,7 @@ _PACKAGES = ("interpreter.lacks", "interpreter.broken", "vllm.version", "vllm.to
 _SERVERS = ("remote.no_servers", "remote.address")
 _KEYS = ("remote.key", "remote.key_wanted", "remote.key_format")
 _SETTINGS = {
+    "vllm.memory": "memory_utilization", "vllm.memory_ran_out": "batched_tokens",
     "vllm.other_model": "model", "vllm.device": "devices", "vllm.devices": "tensor_parallel",
     "engine.ready_timeout": "ready_seconds", "remote.model": "remote_model",
     "engine.context": "max_model_len", "model.offline": "offline",

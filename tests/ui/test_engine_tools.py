@@ -92,7 +92,7 @@ def test_the_figure_that_fits_is_set_by_a_button(
     (("memory_utilization", 0.5), ("quantization", "int3"))])
 def test_a_button_sets_only_what_can_be_set(fix: tuple[tuple[str, object], ...]) -> None:
     hint = "Set “Memory utilization” to 0.62."
-    assert remedy(Problem("vllm.memory", "Too small.", hint, fix=fix)) is None
+    assert remedy(Problem("x.memory", "Too small.", hint, fix=fix)) is None
 
 
 @pytest.mark.parametrize(("code", "action", "key"), [
@@ -100,7 +100,8 @@ def test_a_button_sets_only_what_can_be_set(fix: tuple[tuple[str, object], ...])
     ("engine.not_installed", "show", "engine_interpreter"),
     ("interpreter.lacks", "check", ""), ("vllm.version", "check", ""),
     ("remote.no_servers", "show", "servers"), ("remote.key_wanted", "key", ""),
-    ("remote.unreachable", "probe", ""), ("page.length", "show", "max_tokens"),
+    ("vllm.memory", "show", "memory_utilization"),
+    ("vllm.memory_ran_out", "show", "batched_tokens"), ("remote.unreachable", "probe", ""), ("page.length", "show", "max_tokens"),
 ])
 def test_what_can_be_done_about_a_problem(code: str, action: str, key: str) -> None:
     found = remedy(Problem(code, "It does not work.", "Do this."))

@@ -277,6 +277,11 @@ class Pool(Generic[S]):
             if member.epoch == epoch:
                 self.rest(member, error)
             return
+        except Exception as error:  # noqa: BLE001 - or the server would rest for ever
+            # Its kind is logged by "rest"; its words might hold what was sent.
+            if member.epoch == epoch:
+                self.rest(member, error)
+            return
         if member.epoch == epoch:
             member.state = State.TRIAL if look else State.UP
             member.error = None

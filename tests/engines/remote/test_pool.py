@@ -105,6 +105,29 @@ def test_a_trial_that_fails_is_a_longer_rest() -> None:
     run(main())
 
 
+def test_a_look_that_nobody_foresaw_to_fail_is_a_longer_rest() -> None:
+    failed: list[str] = []
+
+    async def look(server: str) -> None:
+        if not failed:
+            failed.append(server)
+            raise RuntimeError("with a secret in it")
+
+    async def main() -> None:
+        told: list[str] = []
+        a = Member("a", "a", 3)
+        servers = Pool([a], look, lambda: told.append(a.state.value))
+        servers.done(await servers.take(1, 1), Broken("cut"))
+        await until(lambda: bool(failed))
+        assert (a.failures, a.problem) == (2, "RuntimeError")
+        servers.done(await servers.take(1, 2))
+        assert a.state is State.UP
+        assert told == ["trial"], "there is room again"
+        await servers.close()
+
+    run(main())
+
+
 def test_a_busy_server_gets_less_and_is_not_looked_at() -> None:
     async def main() -> None:
         servers, (a,), looks = make(8)
