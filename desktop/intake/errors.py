@@ -8,7 +8,7 @@ shows them beside it.
 
 from __future__ import annotations
 
-from typing import Dict, Union
+from typing import Any, Dict, Union
 
 import msgspec
 
@@ -233,4 +233,5 @@ def to_failure(error: IntakeError) -> Failure:
 
 def from_failure(failure: Failure) -> IntakeError:
     """The error that FAILURE was made from."""
-    return _BY_CODE.get(failure.code, IntakeError)(detail=failure.detail, **failure.values)
+    values: dict[str, Any] = {**failure.values}
+    return _BY_CODE.get(failure.code, IntakeError)(detail=failure.detail, **values)
