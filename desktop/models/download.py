@@ -185,7 +185,8 @@ class Download:
 
     async def _all(self) -> Finished:
         target = await asyncio.to_thread(_look_at, self.folder)
-        if target.complete and await asyncio.to_thread(self._is_wanted, target):
+        another = target.complete and self._is_another(target)
+        if target.complete and not another and await asyncio.to_thread(self._is_right, target):
             return Finished(self.folder, target.bytes, already=True)
         client = self.source.client()
         async with client:
@@ -193,17 +194,19 @@ class Download:
                       self._meter.waits)
             found = await listing(self.source, web.ask)
             partial = self.folder.with_name(f".{self.folder.name}.partial")
-            with _staging(partial, self.folder, target):
+            with _staging(partial, self.folder, target, stays=another):
                 return await self._into(partial, found, web)
 
-    def _is_wanted(self, target: _Target) -> bool:
-        """Whether the complete model that is there is what was asked for."""
+    def _is_another(self, target: _Target) -> bool:
+        """Whether the complete model that is there is of another revision than was asked for."""
         held = target.manifest
-        if held is None:
-            return True  # a person's own copy: nothing to compare it with
-        if self.source.revision not in ("", held.revision):
-            return False
-        if self._verify:
+        return held is not None and self.source.revision not in ("", held.revision)
+
+    def _is_right(self, target: _Target) -> bool:
+        """Whether the complete model that is there is as it was downloaded, if that matters."""
+        held = target.manifest
+        # A person's own copy: nothing to compare it with.
+        if held is not None and self._verify:
             self._meter.check(held)
             try:
                 manifest.verify(self.folder, held, self._checked)
@@ -265,10 +268,16 @@ class Download:
                 self.source.model, self.source.hub, self.source.address, found.revision,
                 tuple(ManifestFile(file.name, file.size, sums[file.name])
                       for file in found.files)))
+            before = self.folder.with_name(f".{self.folder.name}.before")
+            shutil.rmtree(before, ignore_errors=True)
             with contextlib.suppress(FileNotFoundError):
-                self.folder.rmdir()  # empty: others were refused
+                if manifest.read(self.folder) is not None:
+                    self.folder.rename(before)  # another revision, in use until now
+                else:
+                    self.folder.rmdir()  # empty: others were refused
             partial.rename(self.folder)
             _sync(self.folder.parent)
+            shutil.rmtree(before, ignore_errors=True)
         except OSError as error:
             raise disk.disk_error(error, self.folder, manifest.NAME, 0) from error
 
@@ -299,12 +308,12 @@ def _look_at(folder: Path) -> _Target:
 
 
 @contextlib.contextmanager
-def _staging(partial: Path, folder: Path, target: _Target) -> Iterator[None]:
+def _staging(partial: Path, folder: Path, target: _Target, *, stays: bool) -> Iterator[None]:
     """The folder PARTIAL, for this process alone. A model of ours at FOLDER that is to be mended
-    becomes its content."""
+    becomes its content; one that STAYS until another is complete only lends it its files."""
     try:
         partial.parent.mkdir(parents=True, exist_ok=True)
-        if target.manifest is not None:
+        if target.manifest is not None and not stays:
             if partial.exists():
                 shutil.rmtree(partial)  # what stands is nearer to whole
             folder.rename(partial)
@@ -312,6 +321,11 @@ def _staging(partial: Path, folder: Path, target: _Target) -> Iterator[None]:
     except OSError as error:
         raise disk.disk_error(error, partial.parent, partial.name, 0) from error
     with _alone(partial):
+        if target.manifest is not None and stays:
+            for file in target.manifest.files:
+                # Where the file system has no links, or one is here, it is fetched, or kept.
+                with contextlib.suppress(OSError):
+                    os.link(folder / file.name, partial / file.name)
         yield
 
 

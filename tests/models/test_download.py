@@ -11,6 +11,7 @@ from email.utils import formatdate
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from desktop import keyrings
@@ -19,7 +20,7 @@ from desktop.models import manifest, source
 from desktop.models.download import Cancelled, Download, Event, Failed, Finished, Progress
 from desktop.models.web import Pace
 from tests.models.conftest import PIECE, Fetch, LogFile, MemoryKeyring
-from tests.models.hub import COMMIT, MODEL, SHARD, Hub, model_files
+from tests.models.hub import COMMIT, MODEL, SHARD, Hub, model_files, weights
 
 NEEDED = {"config.json", "model.safetensors.index.json", SHARD, "tokenizer.json",
           "tokenizer_config.json", "processor_config.json", "special_tokens_map.json",
@@ -434,6 +435,28 @@ def test_verify_mends_only_what_is_damaged(hub: Hub, fetch: Fetch) -> None:
     hub.requests = []
     assert fetch(verify=True, offline=True).folder == folder
     assert not hub.requests
+
+
+def test_another_revision_takes_the_place_of_one_only_when_it_is_whole(
+        hub: Hub, fetch: Fetch) -> None:
+    folder = fetch().folder
+    held = manifest.read(folder)
+    assert held is not None
+    manifest.write(folder, msgspec.structs.replace(held, revision="b" * 40))
+    before = (folder / SHARD).read_bytes()
+    hub.files[SHARD], hub.requests = weights(seed=2), []
+    hub.wrong = -1
+    assert fetch(revision="main").code == "model.checksum"
+    assert check(folder).complete, "the one that was there can be used"
+    assert (folder / SHARD).read_bytes() == before
+    hub.wrong = 0
+    assert fetch(revision="main").folder == folder
+    assert is_whole(folder, hub)
+    found = manifest.read(folder)
+    assert found is not None
+    assert found.revision == COMMIT
+    fetched = {each.path.rpartition("/")[2] for each in hub.of("hub", "/resolve/")}
+    assert fetched == {SHARD}, "what both have in common is not fetched again"
 
 
 def test_a_file_that_was_lost_is_fetched_alone(hub: Hub, fetch: Fetch) -> None:
