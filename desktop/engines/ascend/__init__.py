@@ -1,0 +1,1 @@
+"""Ascend NPUs: the environment, the repairs and the preparation that vllm-ascend needs."""
