@@ -117,8 +117,9 @@ class MainWindow(Frame):
         self.figures.set_engine(engine)
         if engine.state is not before.state:
             if engine.state is e.EngineState.RESTARTING:
-                self.toast.say(_("The engine stopped and is being started again. "
-                                 "The pages it was reading are read once more."), "warning")
+                why = engine.problem.message if engine.problem else _("The engine stopped.")
+                self.toast.say(why + " " + _("It is being started again; what it was reading is "
+                                             "read once more."), "warning")
             elif engine.state is e.EngineState.FAILED and engine.problem is not None:
                 offer = remedy(engine.problem)
                 if offer is not None:
