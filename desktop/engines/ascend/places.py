@@ -171,7 +171,7 @@ def _misleading(search: Search, machine: str) -> Iterator[Missing]:
         right = os.path.isdir(value)
         if right and name in TOOLKIT_VARIABLES:
             # One for another machine is told as such.
-            right = _library_in(value, machine) or bool(_machines(value))
+            right = bool(_library_in(value, machine) or _machines(value))
         if value and not right:
             yield Missing("variable", (value,), False, name)
 
@@ -187,13 +187,13 @@ def _toolkits(search: Search, machine: str,
     for path, source in _candidates(search):
         if path not in looked:
             looked.append(path)
-        if not os.path.isdir(path) or os.path.realpath(path) in real:
-            continue
-        real.add(os.path.realpath(path))
-        if _library_in(path, machine):
-            found.append(Toolkit(path, toolkit_version(path, machine), source))
-        else:
+        library = _library_in(path, machine)
+        if not library:
             others += [(path, other) for other in _machines(path) if other != machine]
+        elif library not in real:
+            # "latest" is a link to a version, or a folder of links into one.
+            real.add(library)
+            found.append(Toolkit(path, toolkit_version(path, machine), source))
     return found, looked, others
 
 
@@ -239,14 +239,16 @@ def _pairs(file: str) -> list[tuple[str, str]]:
     return [(key.strip(), value.strip()) for key, sign, value in split_lines if sign]
 
 
-def _library_in(path: str, machine: str) -> bool:
-    """Whether PATH is a toolkit for MACHINE. Where folders say for which machines it is, they
-    count: ``lib64`` is a link to one of them."""
+def _library_in(path: str, machine: str) -> str:
+    """The real file that makes PATH a toolkit for MACHINE; empty where it is none. Where folders
+    say for which machines it is, they count: ``lib64`` is a link to one of them."""
     machines = _machines(path)
-    if machines and machine not in machines:
-        return False
-    return any(os.path.exists(os.path.join(path, folder, TOOLKIT_LIBRARY))
-               for folder in ("lib64", machine + "-linux/lib64"))
+    if not machines or machine in machines:
+        for folder in ("lib64", machine + "-linux/lib64"):
+            library = os.path.join(path, folder, TOOLKIT_LIBRARY)
+            if os.path.exists(library):
+                return os.path.realpath(library)
+    return ""
 
 
 def _machines(path: str) -> list[str]:
@@ -328,7 +330,12 @@ def _atb(search: Search, toolkit: Optional[Toolkit],
     """The folder of the right form, that form, and what is missing."""
     told = search.environ.get(ATB_VARIABLE, "").rstrip("/")
     roots = list(_atb_roots(search, toolkit, told))
+    unfit: list[str] = []
+    real: set[str] = set()
     for root in roots:
+        if os.path.realpath(root) in real:  # the version that "latest" is
+            continue
+        real.add(os.path.realpath(root))
         forms = {form: folder for form in (0, 1)
                  if os.path.exists(os.path.join(
                      folder := os.path.join(root, "cxx_abi_" + str(form)), "lib", ATB_LIBRARY))}
@@ -338,8 +345,9 @@ def _atb(search: Search, toolkit: Optional[Toolkit],
             named = _form_of(told) if os.path.dirname(told) == root else None
             chosen = named if named in forms else max(forms)
             return forms[chosen], chosen, []
-        if forms:
-            return "", None, [Missing("atb_abi", tuple(forms.values()), False, str(search.abi))]
+        unfit += forms.values()
+    if unfit:
+        return "", None, [Missing("atb_abi", tuple(unfit), False, str(search.abi))]
     return "", None, [Missing("atb", tuple(roots), False)]
 
 

@@ -44,6 +44,19 @@ def test_8_5_of_root_in_two_names_is_one_toolkit(tmp_path: Path) -> None:
     assert places.atb == f"{base}/nnal/atb/latest/atb/cxx_abi_1"
 
 
+def test_latest_as_a_folder_of_links_is_one_toolkit(tmp_path: Path) -> None:
+    base = trees.old(tmp_path)
+    latest = base / "ascend-toolkit/latest"
+    latest.unlink()
+    latest.mkdir()
+    for part in (base / "ascend-toolkit/8.1.RC1").iterdir():
+        (latest / part.name).symlink_to(f"../8.1.RC1/{part.name}")
+    (latest / "arm64-linux").symlink_to("../8.1.RC1/aarch64-linux")
+    places = look(tmp_path)
+    assert places.missing == ()
+    assert places.toolkits == (Toolkit(str(latest), "8.1.RC1"),)
+
+
 def test_in_a_home_beside_the_driver_of_root(tmp_path: Path) -> None:
     home = tmp_path / "home/somebody/Ascend"
     trees.toolkit(home / "cann-9.0.0", "9.0.0")
@@ -171,6 +184,15 @@ def test_atb_in_the_other_form_only_is_not_used_and_named(tmp_path: Path) -> Non
         "atb_abi", (f"{base}/nnal/atb/latest/atb/cxx_abi_1",), False, "0"),)
     (error,) = errors(places)
     assert "cxx_abi_0" in error.problem().message
+
+
+def test_the_right_form_elsewhere_is_better_than_the_other_one_here(tmp_path: Path) -> None:
+    base = trees.new(tmp_path)
+    os.unlink(base / "nnal/atb/8.5.1/atb/cxx_abi_0/lib/libatb.so")
+    trees.nnal(tmp_path / "home/somebody/Ascend", "8.5.1", (0,))
+    places = look(tmp_path, abi=0)
+    assert places.atb.startswith(f"{tmp_path}/home/somebody/Ascend/nnal/")
+    assert places.missing == ()
 
 
 def test_the_form_that_a_variable_names_counts_where_torch_does_not_say(tmp_path: Path) -> None:
