@@ -23,7 +23,7 @@ from desktop.jobs.session import Session
 from desktop.settings import Values
 
 E = TypeVar("E")
-PATIENCE = 60.0
+PATIENCE = 240.0
 
 SHORT = {"text": "<|ref|>text<|/ref|><|det|>[[100, 100, 900, 200]]<|/det|>\nHello\n", "rate": 0}
 """A page that is read at once."""
