@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from desktop import __version__
-from desktop.doctor import engines, machine
+from desktop.doctor import ascend, engines, machine
 from desktop.doctor.engines import Examination
 from desktop.doctor.gpus import Gpus
 from desktop.engines.remote.probe import Report as ServerReport
@@ -25,10 +25,14 @@ class Diagnosis:
     chosen: str
     """The engine of the settings."""
     settings: tuple[Problem, ...] = ()
+    ascend: ascend.Report | None = None
+    """What of Ascend is there; None: nothing, and no engine for it is chosen."""
 
     @property
     def can_start(self) -> bool:
         """Whether nothing keeps the chosen engine from starting."""
+        if self.ascend is not None and not self.ascend.well and self.chosen in ascend.ENGINES:
+            return False
         return any(found.can_start for found in self.engines if found.entry.name == self.chosen)
 
     def as_dict(self) -> dict[str, Any]:
@@ -37,6 +41,7 @@ class Diagnosis:
             "version": 1, "verso": __version__, "can_start": self.can_start,
             "machine": _machine(self.machine),
             "engines": [_engine(found, self.chosen) for found in self.engines],
+            "ascend": None if self.ascend is None else self.ascend.as_dict(),
             "settings": [problem_of(problem) for problem in self.settings],
         }
 
@@ -54,7 +59,22 @@ def examine(values: Values, settings: tuple[Problem, ...] = (),
     for entry in engines.shown(values):
         tell(_("the engine “{engine}”").format(engine=_(entry.title)))
         examined.append(engines.examine(entry, values, found.gpus))
-    return Diagnosis(found, tuple(examined), str(values["engine"]), settings)
+    return Diagnosis(found, tuple(examined), str(values["engine"]), settings,
+                     _ascend(values, found, examined, tell))
+
+
+def _ascend(values: Values, found: machine.Machine, examined: Sequence[Examination],
+            tell: Callable[[str], None]) -> ascend.Report | None:
+    """The Ascend side, where there is one or it is asked for."""
+    reports = [each.interpreter for each in examined if each.interpreter is not None]
+    if not ascend.asked_for(values) and not ascend.present(reports):
+        return None
+    tell(_("the NPUs"))
+    chosen = next((each.interpreter for each in examined if each.interpreter is not None
+                   and each.entry.name == values["engine"]), None)
+    complete = any(each.model is not None and each.model.found.complete for each in examined)
+    return ascend.look(values, found, chosen or next(iter(reports), None),
+                       weights_complete=complete)
 
 
 def problem_of(problem: Problem) -> dict[str, str]:
