@@ -7,7 +7,7 @@ import sys
 
 from desktop.cli.reporting import print_json
 from desktop.cli.status import Exit
-from desktop.doctor import diagnosis, text
+from desktop.doctor import ascend, diagnosis, text
 from desktop.engines.registry import UnknownEngine, entry
 from desktop.i18n import _
 from desktop.settings.store import Store
@@ -32,7 +32,9 @@ def run(args: argparse.Namespace) -> int:
              if (value := getattr(args, key)) is not None}
     values = loaded.values.with_(**given)
     try:
-        entry(values["engine"])
+        # The stack of an engine for NPUs can be examined where the engine itself is not offered.
+        if values["engine"] not in ascend.ENGINES:
+            entry(values["engine"])
     except UnknownEngine as error:
         print(f"verso: {error.problem().line()}", file=sys.stderr)
         return Exit.USAGE
