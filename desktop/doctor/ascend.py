@@ -26,6 +26,8 @@ from desktop.settings import Values
 ENGINES = ("ascend", "ascend-legacy")
 _WITHOUT_BF16 = ("310", "910A", "910PRO", "910PREMIUM")
 """Names of chips, in capitals, that know no bfloat16: the inference cards, the first 910."""
+_ILL = ("ALARM", "CRITICAL")
+"""Words of npu-smi for a card that is not to be used; Warning, UNKNOWN and others may work."""
 _LEAST = 12 << 30
 """Bytes of HBM below which it makes no sense to try: weights (6.8 GB), work, some cache."""
 
@@ -209,7 +211,7 @@ def _chosen(values: Values, npus: Npus, environment: Mapping[str, str],
 def _of_npus(values: Values, npus: Npus, chosen: Sequence[Npu]) -> Iterator[VersoError]:
     share = float(values["memory_utilization"])
     for npu in chosen:
-        if not npu.well and npu.health.upper() != "WARNING":
+        if npu.health.upper() in _ILL:
             yield _unhealthy(npu)
         if npu.name.upper().removeprefix("ASCEND").startswith(_WITHOUT_BF16):
             yield problems.NotForThis(number=npu.visible, name=npu.name)
@@ -229,7 +231,7 @@ def _of_npus(values: Values, npus: Npus, chosen: Sequence[Npu]) -> Iterator[Vers
 
 def _other_npus(npus: Npus, chosen: Sequence[Npu]) -> Iterator[VersoError]:
     for npu in npus.found:
-        if not npu.well and (npu not in chosen or npu.health.upper() == "WARNING"):
+        if not npu.well and (npu not in chosen or npu.health.upper() not in _ILL):
             yield _unhealthy(npu)
 
 

@@ -238,9 +238,10 @@ def test_an_npu_that_is_not_used_may_be_ill(tmp_path: Path) -> None:
     assert "npu-smi info -t health -i 1 -c 0" in report.warnings[0].hint
 
 
-def test_a_warning_of_the_card_does_not_stop_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("health", ["Warning", "UNKNOWN", "NA"])
+def test_a_warning_of_the_card_does_not_stop_it(tmp_path: Path, health: str) -> None:
     tree = healthy(tmp_path)
-    tree.smi(IDLE.replace("OK     ", "Warning", 1))
+    tree.smi(IDLE.replace("OK     ", f"{health:7}", 1))
     report = tree.look()
     assert report.well
     assert [each.code for each in report.warnings] == ["ascend.unhealthy"]

@@ -2,9 +2,10 @@
 
 The pairs are vllm-ascend's own (docs/source/community/versioning_policy.md at 182b75e, and the
 same page, setup.py and requirements.txt at the tags v0.8.5rc1 … v0.25.1rc1). Which of them has
-DeepSeek-OCR-2 is vLLM's matter (the model is part of it from 0.16 on); vllm-ascend replaces its
-visual layer from 0.18 on, and from 0.19.1rc1 on with a class that lacks an attribute
-(``vllm_ascend/ops/qwen2_decoder.py``, the line with ``decoder_layer.attention_type``).
+DeepSeek-OCR-2 is vLLM's matter (the model is part of it from 0.16 on). From 0.18 on vllm-ascend
+replaces its visual decoder with a class that asks transformers' layers for ``attention_type``
+(0.18: ``patch/worker/patch_deepencoder2.py``; later ``ops/qwen2_decoder.py``), which they have in
+transformers 4 and not from 5.5 on; releases after 0.18 are installed with those.
 
 Nothing is imported of what is judged. Python 3.9, for the older stack.
 """
