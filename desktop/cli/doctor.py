@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from desktop.cli import print_env
 from desktop.cli.reporting import print_json
 from desktop.cli.status import Exit
 from desktop.doctor import ascend, diagnosis, text
@@ -22,6 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", metavar="PATH", help=_("judge this folder of the model"))
     parser.add_argument("--servers", metavar="ADDRESS", help=_("judge these servers"))
     parser.add_argument("--json", action="store_true", help=_("one JSON document on stdout"))
+    parser.add_argument("--print-env", action="store_true", help=_(
+        "print the variables that an engine on an Ascend NPU is started with, for a shell to take "
+        "in, and nothing else"))
     parser.epilog = _("Exit status: 0 the chosen engine can start, 3 it cannot.")
 
 
@@ -38,6 +42,8 @@ def run(args: argparse.Namespace) -> int:
     except UnknownEngine as error:
         print(f"verso: {error.problem().line()}", file=sys.stderr)
         return Exit.USAGE
+    if args.print_env:
+        return print_env.run(values, as_json=args.json)
     on_terminal = sys.stderr.isatty()
 
     def tell(what: str) -> None:

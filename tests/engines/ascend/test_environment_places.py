@@ -108,7 +108,7 @@ def test_a_toolkit_anywhere_that_a_variable_names_has_its_atb_beside_it(tmp_path
 
 def test_without_the_link_latest_the_newest_version_is_taken(tmp_path: Path) -> None:
     base = tmp_path / trees.SYSTEM
-    for version in ("8.1.RC1", "8.3.RC2", "8.3.RC1"):
+    for version in ("8.1.RC1", "8.3.RC2", "8.3.0", "8.3.RC1"):
         trees.toolkit(base / "ascend-toolkit" / version, version)
     (base / "ascend-toolkit/latest").symlink_to("8.5.0")  # was taken away since
     trees.driver(base)
@@ -116,7 +116,7 @@ def test_without_the_link_latest_the_newest_version_is_taken(tmp_path: Path) -> 
     (base / "nnal/atb/latest").unlink()
     places = look(tmp_path)
     assert places.missing == ()
-    assert [each.version for each in places.toolkits] == ["8.3.RC2", "8.3.RC1", "8.1.RC1"]
+    assert [each.version for each in places.toolkits] == ["8.3.0", "8.3.RC2", "8.3.RC1", "8.1.RC1"]
     assert places.atb == f"{base}/nnal/atb/8.3.RC2/atb/cxx_abi_1"
 
 

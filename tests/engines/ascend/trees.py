@@ -17,6 +17,7 @@ function get_cxx_abi_option()
     cxx_abi=$1
 }
     export ATB_HOME_PATH="${atb_path}/cxx_abi_${cxx_abi}"
+    export ATB_HOME_PATH=/opt/built-here/cxx_abi_1
     export LD_LIBRARY_PATH=$ATB_HOME_PATH/lib:$LD_LIBRARY_PATH
     export ATB_STREAM_SYNC_EVERY_KERNEL_ENABLE=0 #wait after each kernel
     export ATB_OPSRUNNER_KERNEL_CACHE_GLOABL_COUNT=5 #1~1024
