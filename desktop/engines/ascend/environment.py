@@ -14,7 +14,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
@@ -129,10 +129,9 @@ def find_and_build(stack: Stack, environ: Optional[Mapping[str, str]] = None, *,
     return build(find(search), stack, given, devices)
 
 
-def restart(environment: Environment, arguments: Sequence[str] = ()) -> None:
+def restart(environment: Environment) -> None:
     """Start this very script again under ENVIRONMENT; does not return. Where that is not needed,
-    or has been done, it does nothing. ARGUMENTS: those of Python, else as it was started. For
-    scripts that are run by hand."""
+    or has been done, it does nothing. For scripts that are run by hand."""
     if os.environ.get(_AGAIN) == "1" or environment.holds(os.environ):
         return
     variables = dict(os.environ)
@@ -141,8 +140,8 @@ def restart(environment: Environment, arguments: Sequence[str] = ()) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     # From Python 3.10 on with the switches that Python itself was given.
-    given = getattr(sys, "orig_argv", ["", *sys.argv])[1:]
-    os.execve(sys.executable, [sys.executable, *(arguments or given)], variables)
+    arguments = getattr(sys, "orig_argv", ["", *sys.argv])[1:]
+    os.execve(sys.executable, [sys.executable, *arguments], variables)
 
 
 def declared(atb: str) -> dict[str, str]:
