@@ -39,9 +39,11 @@ COMMANDS: dict[str, str] = {
     "doctor": N_("examine the machine and every engine: what is missing, what to do"),
     "servers": N_("try the vLLM servers with a page; keep their keys"),
     "models": N_("get the model, and see where it is"),
+    "prepare-npu": N_("make the official code run on an Ascend NPU (older stack), in a copy"),
     "settings": N_("list the settings, their values and their flags"),
 }
-"""Name → what it does. Its module has the same name; to add a command, add it here."""
+"""Name → what it does. Its module has the same name, with ``_`` for ``-``; to add a command, add it
+here."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -88,8 +90,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _dispatch(words: list[str]) -> int:
     if words and words[0] in COMMANDS:
         name = words[0]
-        command = cast("Command", importlib.import_module(f"desktop.cli.{name}"))
-        parser = Parser(prog=f"verso {name}", description=_(COMMANDS[name]).capitalize() + ".",
+        command = cast("Command", importlib.import_module(
+            "desktop.cli." + name.replace("-", "_")))
+        what = _(COMMANDS[name])
+        parser = Parser(prog=f"verso {name}", description=what[:1].upper() + what[1:] + ".",
                         allow_abbrev=False)
         parser.add_argument("--debug", action="store_true", help=_(
             "log details and tracebacks"))
@@ -104,7 +108,7 @@ def _dispatch(words: list[str]) -> int:
 
 
 def _window_parser() -> argparse.ArgumentParser:
-    lines = "\n".join(f"  {name:10} {_(text)}" for name, text in COMMANDS.items())
+    lines = "\n".join(f"  {name:12} {_(text)}" for name, text in COMMANDS.items())
     parser = Parser(
         prog="verso", allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter,
         usage=_("verso [FILE …]\n       verso COMMAND …"),
