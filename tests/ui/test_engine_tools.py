@@ -101,7 +101,8 @@ def test_a_button_sets_only_what_can_be_set(fix: tuple[tuple[str, object], ...])
     ("interpreter.lacks", "check", ""), ("vllm.version", "check", ""),
     ("remote.no_servers", "show", "servers"), ("remote.key_wanted", "key", ""),
     ("vllm.memory", "show", "memory_utilization"),
-    ("vllm.memory_ran_out", "show", "batched_tokens"), ("remote.unreachable", "probe", ""), ("page.length", "show", "max_tokens"),
+    ("vllm.memory_ran_out", "show", "batched_tokens"), ("remote.unreachable", "probe", ""),
+    ("page.length", "show", "max_tokens"),
 ])
 def test_what_can_be_done_about_a_problem(code: str, action: str, key: str) -> None:
     found = remedy(Problem(code, "It does not work.", "Do this."))
