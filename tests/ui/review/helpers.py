@@ -1,4 +1,5 @@
-"""What the tests of the review pane share: pages to show, waiting, reading state back."""
+"""What the tests of the review pane share: pages to show, waiting, reading state back, acting
+as a person would."""
 
 from __future__ import annotations
 
@@ -6,12 +7,16 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import QEventLoop, QTimer
+from PySide6.QtCore import QEventLoop, QPoint, QTimer
 from PySide6.QtGui import QColor, QImage, QPainter
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QWidget
 
 from desktop.document.model import Block
 from desktop.jobs.events import PageState, PageView
+from desktop.ui.review.fallback import TextRendering
 from desktop.ui.review.pane import ReviewPane
+from desktop.ui.review.rendering import Rendering
 
 SIZE = (900, 640)
 _numbers = itertools.count(1)
@@ -108,3 +113,31 @@ def uneven() -> list[Block]:
         Block(6, "image", ((520, 500, 950, 900),), ""),
         Block(7, "footer", ((50, 970, 950, 990),), "a footer"),
     ]
+
+
+def rendering_of(pane: ReviewPane) -> Rendering:
+    assert pane.result.rendering is not None
+    return pane.result.rendering
+
+
+def shown(pane: ReviewPane, block_id: str) -> bool:
+    """Whether a block is within the result's viewport."""
+    extent = next(e for e in rendering_of(pane).extents if e.id == block_id)
+    return rendering_of(pane).where.shows(extent.top, extent.bottom)
+
+
+def scroll_result(pane: ReviewPane, top: float) -> None:
+    """Scroll the result as a person would."""
+    rendering = rendering_of(pane)
+    if isinstance(rendering, TextRendering):
+        rendering.browser.verticalScrollBar().setValue(round(top))
+    else:
+        script(pane, f"Verso.lead(); document.getElementById('scroller').scrollTop = {top}; 1")
+        wait_for(lambda: abs(rendering.where.top - min(top, rendering.where.most)) < 2)
+        pause(30)
+
+
+def move(widget: QWidget, spot: QPoint) -> None:
+    """Move the pointer; Qt drops a move to where the pointer was last."""
+    QTest.mouseMove(widget, spot - QPoint(2, 2))
+    QTest.mouseMove(widget, spot)
