@@ -13,6 +13,10 @@ from desktop.i18n import N_, _
 
 Value = Union[bool, int, float, str]
 
+TRUTH = {"true": True, "on": True, "yes": True, "1": True,
+         "false": False, "off": False, "no": False, "0": False}
+"""What a person may write for yes and no, in lower case."""
+
 
 class Applies(enum.Enum):
     """When a changed value takes effect."""
@@ -144,8 +148,7 @@ class Setting:
         if self.kind is bool:
             if isinstance(value, bool):
                 return value
-            return {"true": True, "on": True, "yes": True, "1": True,
-                    "false": False, "off": False, "no": False, "0": False}.get(str(value).lower())
+            return TRUTH.get(str(value).lower())
         if isinstance(value, bool):
             return None
         if self.kind is str:

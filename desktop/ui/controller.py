@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_CONTENT = (e.BlocksChanged, e.RawText, e.PageCleared, e.PageRegionsFound)
+CONTENT = (e.BlocksChanged, e.RawText, e.PageCleared, e.PageRegionsFound)
+"""What is said about a page's content while it is read."""
 
 _OVERLAP = 2_000
 
@@ -160,7 +161,7 @@ class ReviewController(QObject):
             elif isinstance(event, RawJoined) and event.page_id == self.page_id:
                 # In the result that is on its way; blocks may come twice, text must not.
                 self._early = [x for x in self._early if not isinstance(x, e.RawText)]
-            elif isinstance(event, _CONTENT) and event.page_id == self.page_id:
+            elif isinstance(event, CONTENT) and event.page_id == self.page_id:
                 self._content(event)
         if moved:
             if self.page_id is not None and self._model.page(self.page_id) is None:

@@ -22,6 +22,7 @@ from desktop.jobs.session import Session
 from desktop.settings.store import Store
 from desktop.ui import dropping
 from desktop.ui.commands import Commands
+from desktop.ui.controller import CONTENT
 from desktop.ui.frame import Frame
 from desktop.ui.remedies import remedy
 from desktop.ui.theme import Appearance, Theme
@@ -104,7 +105,8 @@ class MainWindow(Frame):
                 self._finished(event)
             else:
                 self.model.apply(event)
-                counts = True
+                # What a page says changes no count of pages and documents.
+                counts = counts or not isinstance(event, CONTENT)
         if log:
             self.log.add(log)
         self.controller.apply(events)

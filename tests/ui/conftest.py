@@ -21,7 +21,7 @@ from desktop.settings.store import Store
 from desktop.ui.main_window import MainWindow
 from desktop.ui.theme import Appearance
 
-WAIT = 20_000
+WAIT = 120_000
 """Milliseconds the slowest machine may take for something that takes a moment."""
 
 

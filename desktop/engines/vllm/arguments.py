@@ -18,6 +18,7 @@ from desktop.engines.model import sampling
 from desktop.engines.vllm.failures import BadArgument, RefusedArgument, UnknownArgument
 from desktop.i18n import N_, _
 from desktop.settings import BY_KEY
+from desktop.settings.declare import TRUTH
 
 SEQUENCES = 100
 """Pages that vLLM works on at once by our own choice (max_num_seqs)."""
@@ -187,8 +188,7 @@ def _typed(key: str, value: str, action: argparse.Action | None) -> Any:
     if action is None:
         return _plain(value)
     if action.nargs == 0:
-        truth = {"true": True, "on": True, "yes": True, "1": True,
-                 "false": False, "off": False, "no": False, "0": False}.get(value.lower())
+        truth = TRUTH.get(value.lower())
         if truth is None:
             raise BadArgument(key=key, value=value, reason=_("true or false is wanted"))
         return truth
