@@ -13,7 +13,7 @@ import pytest
 from keyring.backend import KeyringBackend
 from PIL import Image
 
-from desktop.engines.remote import keys, testpage
+from desktop.engines.remote import keys, pool, testpage
 from desktop.protocol.messages import SubmitPage
 from tests.engines.remote.fake_server import FakeServer
 
@@ -63,6 +63,13 @@ def server(serve: Callable[..., FakeServer]) -> FakeServer:
 
 
 @pytest.fixture
+def steady(server: FakeServer) -> FakeServer:
+    """One whose text comes in pieces even for who is too busy to listen all the time."""
+    server.pause = 0.01
+    return server
+
+
+@pytest.fixture
 def a_page(tmp_path: Path) -> Callable[..., SubmitPage]:
     """``a_page(size, **settings)``: a page's bitmap and values."""
     count = 0
@@ -77,6 +84,13 @@ def a_page(tmp_path: Path) -> Callable[..., SubmitPage]:
         return SubmitPage(f"p{count}", str(path), *size, settings=settings, priority=priority)
 
     return make
+
+
+@pytest.fixture
+def short_rests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that failed is looked at again soon."""
+    monkeypatch.setattr(pool, "FIRST_REST", 0.02)
+    monkeypatch.setattr(pool, "LONGEST_REST", 0.2)
 
 
 @pytest.fixture

@@ -13,6 +13,10 @@ from desktop.protocol.messages import EngineReady, SubmitPage
 from tests.engines.remote.fake_server import FakeServer
 
 T = TypeVar("T")
+MakePage = Callable[..., SubmitPage]
+"""The fixture ``a_page``."""
+Serve = Callable[..., FakeServer]
+"""The fixture ``serve``."""
 
 
 def run(coroutine: Coroutine[Any, Any, T], seconds: float = 60) -> T:
@@ -39,6 +43,26 @@ async def started(*servers: FakeServer, **settings: Any) -> AsyncIterator[
 async def outputs(engine: RemoteEngine, page: SubmitPage) -> list[Output]:
     """All of a page."""
     return [output async for output in engine.read(page)]
+
+
+async def read_into(found: list[Output], engine: RemoteEngine, page: SubmitPage) -> None:
+    """Put all of a page into FOUND as it comes."""
+    async for output in engine.read(page):
+        found.append(output)
+
+
+def read(server: FakeServer, page: SubmitPage, **settings: Any) -> list[Output]:
+    """All of a page, by an engine of its own."""
+    async def main() -> list[Output]:
+        async with started(server, **settings) as (engine, _):
+            return await outputs(engine, page)
+
+    return run(main())
+
+
+def begun(found: list[Output]) -> bool:
+    """Whether some of the text has come."""
+    return any(isinstance(output, Text) for output in found)
 
 
 def text_of(found: list[Output]) -> str:

@@ -24,8 +24,8 @@ from tests.support.data import ROOT
 SECRET = "sk-verso-0123456789abcdef"
 
 
-def test_a_good_server(server: FakeServer, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["servers", server.url]) == 0
+def test_a_good_server(steady: FakeServer, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["servers", steady.url]) == 0
     out, err = capsys.readouterr()
     assert err == ""
     assert "DeepSeek-OCR-2" in out
@@ -47,6 +47,7 @@ def test_what_is_wrong_is_said(serve: Callable[..., FakeServer],
 def test_json(serve: Callable[..., FakeServer], capsys: pytest.CaptureFixture[str]) -> None:
     good, locked = serve(), serve(key=SECRET)
     good.guard = False
+    good.pause = 0.01
     assert main(["servers", "--json", good.url, locked.url]) == 1
     first, second = json.loads(capsys.readouterr().out)["servers"]
     assert first["good"]

@@ -11,6 +11,8 @@ from desktop.engines.remote.errors import Broken, Busy, KeyRefused, ServersGone,
 from desktop.engines.remote.pool import Member, Pool, State
 from tests.engines.remote.driving import run, until
 
+pytestmark = pytest.mark.usefixtures("short_rests")
+
 
 class Looks:
     """Answers a look at a server."""
@@ -29,12 +31,6 @@ def make(*limits: int) -> tuple[Pool[str], list[Member[str]], Looks]:
     looks = Looks()
     members = [Member(name, name, limit) for name, limit in zip("abc", limits, strict=False)]
     return Pool(members, looks), members, looks
-
-
-@pytest.fixture(autouse=True)
-def short_rests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "FIRST_REST", 0.02)
-    monkeypatch.setattr(pool, "LONGEST_REST", 0.5)
 
 
 def test_the_least_loaded_for_its_size() -> None:

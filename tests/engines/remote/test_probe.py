@@ -25,8 +25,8 @@ def codes(report: Report) -> list[str]:
     return [found.problem.code for found in report.findings]
 
 
-def test_a_good_server(server: FakeServer) -> None:
-    report = examined(server)
+def test_a_good_server(steady: FakeServer) -> None:
+    report = examined(steady)
     assert report.good
     assert report.notes() == []
     assert (report.model, report.context, report.version) == ("DeepSeek-OCR-2", 8192, "0.32.0")
@@ -68,17 +68,17 @@ def test_what_is_wrong(spoil: dict[str, Any], code: str, good: bool, words: str,
         assert report.guard is True, "seen all the same"
 
 
-def test_the_first_generation_is_recognised(server: FakeServer,
+def test_the_first_generation_is_recognised(steady: FakeServer,
                                             monkeypatch: pytest.MonkeyPatch) -> None:
-    second = server._page_tokens
-    monkeypatch.setattr(server, "_page_tokens", lambda body: {
+    second = steady._page_tokens
+    monkeypatch.setattr(steady, "_page_tokens", lambda body: {
         1121 + PROMPT: 903 + PROMPT, 257 + PROMPT: 273 + PROMPT}[second(body)])
-    assert codes(examined(server)) == ["probe.first_generation"]
+    assert codes(examined(steady)) == ["probe.first_generation"]
 
 
-def test_another_model_is_recognised(server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "_page_tokens", lambda body: len(json.dumps(body)) // 50)
-    report = examined(server)
+def test_another_model_is_recognised(steady: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steady, "_page_tokens", lambda body: len(json.dumps(body)) // 50)
+    report = examined(steady)
     assert codes(report) == ["probe.tokens"]
     assert not report.good
 
@@ -140,8 +140,11 @@ def test_a_busy_server_is_not_waited_for(server: FakeServer) -> None:
     assert codes(run(main())) == ["probe.slow"]
 
 
-def test_text_at_once_is_no_streaming(server: FakeServer) -> None:
+def test_text_at_once_is_no_streaming(server: FakeServer,
+                                      monkeypatch: pytest.MonkeyPatch) -> None:
     """A proxy that holds everything back sends all events in one piece."""
+    # Two of them lie farther apart than usual on a busy machine, but not as far as pauses.
+    monkeypatch.setattr(probe, "_AT_ONCE", 0.2)
     events = "".join(
         "data: " + json.dumps({"choices": [{"delta": {"content": piece}}],
                                "usage": {"prompt_tokens": 1132, "completion_tokens": n}}) + "\n\n"
@@ -149,6 +152,8 @@ def test_text_at_once_is_no_streaming(server: FakeServer) -> None:
     done = 'data: {"choices": [{"delta": {}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
     server.plan = [Raw((events + done).encode())] * 4
     assert examined(server).streams is False
+    server.pause = 0.02
+    assert examined(server).streams is True
 
 
 def test_all_at_the_same_time(serve: Callable[..., FakeServer]) -> None:
