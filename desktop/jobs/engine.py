@@ -75,7 +75,7 @@ class EngineLink:
         """Whether it should be started anew: it runs with settings that only a restart can
         change, or is worn."""
         return self._started_with is not None and (
-            self._worn or needs_restart(self._started_with, self._values))
+            self._worn or bool(restart_for(self._started_with, self._values)))
 
     def wear(self) -> None:
         """It may be harmed: start it anew once no page is with it."""
@@ -105,6 +105,8 @@ class EngineLink:
             self._show(EngineView(values["engine"], EngineState.OFF))
         elif self._started_with is None and self.view.name != values["engine"]:
             self._show(EngineView(values["engine"], EngineState.OFF))
+        elif self.view.outdated != self._outdated_settings():
+            self._show(self.view)
 
     def ensure(self) -> None:
         """Start it unless it runs or has failed."""
@@ -251,9 +253,12 @@ class EngineLink:
             return said._replace(message=problem.message, hint=problem.hint)
         return said
 
+    def _outdated_settings(self) -> tuple[str, ...]:
+        return () if self._started_with is None else restart_for(self._started_with, self._values)
+
     def _show(self, view: EngineView) -> None:
-        self.view = view
-        self._owner.engine_changed(view)
+        self.view = replace(view, outdated=self._outdated_settings())
+        self._owner.engine_changed(self.view)
 
 
 class _Preparation:
@@ -269,13 +274,14 @@ class _Preparation:
                                        name="engine-preparation", daemon=True)
 
 
-def needs_restart(before: Values, after: Values) -> bool:
-    """Whether an engine started with BEFORE must be started again for AFTER."""
+def restart_for(before: Values, after: Values) -> tuple[str, ...]:
+    """Keys of the settings for which an engine started with BEFORE must be started again to
+    run with AFTER; empty: it need not be."""
     if before["engine"] != after["engine"]:
-        return True
+        return ("engine",)
     engine = str(after["engine"])
-    return any(s.restarts(engine, before[s.key], after[s.key]) for s in SETTINGS
-               if s.key not in INTAKE_ONLY)
+    return tuple(s.key for s in SETTINGS if s.key not in INTAKE_ONLY
+                 and s.restarts(engine, before[s.key], after[s.key]))
 
 
 INTAKE_ONLY = frozenset({"page_memory"})

@@ -125,6 +125,8 @@ class EngineView:
     problem: Problem | None = None
     retry_in: float = 0.0
     """Seconds until it is started again (RESTARTING)."""
+    outdated: tuple[str, ...] = ()
+    """Keys of settings that it must be started again for: it is, before the next page."""
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,9 @@ class Setting:
     at_start: frozenset[Value] = frozenset()
     """Values that the engines ``at_start_of`` must have been started with: a change to or from
     one of them needs a restart of those, whatever ``applies`` says."""
+    at_start_above: float | None = None
+    """A number up to which the engines ``at_start_of`` are ready in any case: for a larger one,
+    and larger than that they were started with, they must be started again."""
     at_start_of: frozenset[str] = frozenset()
     check: Callable[[Value], bool] | None = None
     words: str = ""
@@ -111,7 +114,11 @@ class Setting:
             return False
         if self.applies is Applies.ENGINE_RESTART:
             return True
-        return engine in self.at_start_of and (before in self.at_start) != (after in self.at_start)
+        if engine not in self.at_start_of:
+            return False
+        if self.at_start_above is not None and not isinstance(before, str):
+            return float(after) > max(float(before), self.at_start_above)
+        return (before in self.at_start) != (after in self.at_start)
 
     def visible_with(self, engine: str) -> bool:
         """Whether it is among those shown at once while ENGINE is chosen."""

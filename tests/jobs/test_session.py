@@ -153,6 +153,28 @@ def test_settings_reach_the_next_page_and_the_engine(play: Player, pdf: Pdf) -> 
     assert EngineState.LOADING in states[first_ready:]
 
 
+def test_it_is_told_which_settings_the_running_engine_does_not_have_yet(
+        play: Player, pdf: Pdf) -> None:
+    p = play()
+
+    def told() -> object:
+        told = p.heard.of(EngineUpdated)
+        return (told[-1].engine.state, told[-1].engine.outdated) if told else None
+
+    p.session.set_values(p.session.values.with_(ready_seconds=98))  # none runs
+    p.session.warm_up()
+    p.heard.until(lambda: told() == (EngineState.READY, ()))
+    p.session.set_values(p.session.values.with_(ready_seconds=99))
+    p.heard.until(lambda: told() == (EngineState.READY, ("ready_seconds",)))
+    p.session.set_values(p.session.values.with_(ready_seconds=98))
+    p.heard.until(lambda: told() == (EngineState.READY, ()))
+    p.session.set_values(p.session.values.with_(ready_seconds=99))
+    p.add(pdf(1))
+    p.finish()
+    assert p.heard.finished_order() == ["1-1"]
+    assert told() == (EngineState.READY, ())
+
+
 def test_the_engine_is_told_whether_a_page_is_of_a_document_or_an_image(
     play: Player, pdf: Pdf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 ) -> None:

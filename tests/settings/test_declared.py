@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from desktop.jobs.engine import needs_restart
+from desktop.jobs.engine import restart_for
 from desktop.settings import (
     BY_KEY,
     SETTINGS,
@@ -173,12 +173,17 @@ def test_a_secret_in_an_address_is_neither_taken_nor_repeated(value: str) -> Non
     ("vllm", "ngram", "retry", "always", False), ("vllm", "ngram", "off", "off", False),
     ("remote", "ngram", "off", "retry", False), ("embedded", "ngram", "off", "retry", False),
     ("vllm", "eager", False, True, True), ("remote", "eager", False, True, False),
-    ("vllm", "crop", "auto", "off", False)])
+    ("vllm", "crop", "auto", "off", False),
+    # vLLM reserves room for 100 pages at once, or for as many as it is started with.
+    ("vllm", "concurrency", 0, 100, False), ("vllm", "concurrency", 0, 101, True),
+    ("vllm", "concurrency", 40, 128, True), ("vllm", "concurrency", 128, 101, False),
+    ("vllm", "concurrency", 128, 0, False), ("vllm", "concurrency", 128, 129, True),
+    ("remote", "concurrency", 0, 200, False), ("embedded", "concurrency", 0, 200, False)])
 def test_what_an_engine_has_to_be_started_again_for(
         engine: str, key: str, before: Value, after: Value, restart: bool) -> None:
     assert setting(key).restarts(engine, before, after) is restart
     old = Values({"engine": engine, key: before})
-    assert needs_restart(old, old.with_(**{key: after})) is restart
+    assert restart_for(old, old.with_(**{key: after})) == ((key,) if restart else ())
 
 
 def test_a_password_in_a_proxy_is_kept_from_what_is_handed_on() -> None:

@@ -152,6 +152,24 @@ def test_an_engine_that_failed_says_why_and_can_be_tried_again(qtbot: QtBot) -> 
     assert "NPU 0" in panel._chooser.note.text()
 
 
+def test_a_setting_that_the_running_engine_does_not_have_yet_says_so(qtbot: QtBot) -> None:
+    """Pages in flight apply at once, until they are more than the engine was started for."""
+    panel = SettingsPanel(Values({"engine": "vllm", "concurrency": 128}), LIGHT)
+    qtbot.addWidget(panel)
+    row = panel._rows["concurrency"]
+    ready = dataclasses.replace(EngineView("vllm", EngineState.READY), ready=READY)
+    panel.set_engine(dataclasses.replace(ready, outdated=("concurrency",)))
+    assert row.badge.text() == "engine restart"
+    assert row.badge.property("role") == "badge-warning"
+    assert row.note.text() == ("The engine is started again for this before the next page. "
+                               "The engine reads 32 at once.")
+    assert panel._rows["max_tokens"].badge.text() == "next page"
+    panel.set_engine(ready)
+    assert row.badge.text() == "now"
+    assert row.badge.property("role") == "badge"
+    assert row.note.text() == "The engine reads 32 at once."
+
+
 def test_what_another_engine_got_is_not_said_of_the_chosen_one(qtbot: QtBot) -> None:
     panel = SettingsPanel(Values(), LIGHT)
     qtbot.addWidget(panel)

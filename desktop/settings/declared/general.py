@@ -34,9 +34,10 @@ GENERAL: tuple[Setting, ...] = (
     ),
     Setting(
         "concurrency", int, 0, N_("Pages in flight"),
-        N_("How many pages are read at once; 0 lets the engine choose."),
+        N_("How many pages are read at once; 0 lets the engine choose. An engine that runs on this "
+           "machine with vLLM is started again for more than 100."),
         Section.RUN, Applies.NOW, minimum=0, maximum=256, step=1, visible=True,
-        shapes_result=False,
+        shapes_result=False, at_start_above=100, at_start_of=frozenset({"vllm", "ascend"}),
     ),
     Setting(
         "skip_blank", bool, True, N_("Skip blank pages"),

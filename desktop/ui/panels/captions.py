@@ -17,6 +17,14 @@ def label(text: str, role: str) -> QLabel:
     return made
 
 
+def set_role(made: QLabel, role: str) -> None:
+    """Have MADE look as ROLE from now on; whether it wraps stays as it is."""
+    if made.property("role") != role:
+        made.setProperty("role", role)
+        made.style().unpolish(made)  # A style sheet looks at properties once.
+        made.style().polish(made)
+
+
 def small(made: QLabel) -> QLabel:
     """MADE in smaller letters."""
     font = made.font()

@@ -34,6 +34,14 @@ def crop_cost(values: Values, page: PageView | None) -> str:
         w=cost.across, h=cost.down, n=words.count_of(cost.tokens))
 
 
+def under(text: str, outdated: bool) -> str:
+    """TEXT as it stands under a setting that is OUTDATED: the running engine does not have it."""
+    if not outdated:
+        return text
+    return " ".join(part for part in (
+        _("The engine is started again for this before the next page."), text) if part)
+
+
 def got(key: str, ready: EngineReady | None) -> str:
     """What the running engine got where KEY asked for something; "" where that is nothing."""
     if ready is None:

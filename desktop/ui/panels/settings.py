@@ -20,7 +20,7 @@ from desktop.jobs.events import EngineState, EngineView, PageView
 from desktop.settings import SETTINGS, Applies, Section, Setting, Values
 from desktop.ui import words
 from desktop.ui.panels import notes
-from desktop.ui.panels.captions import label, small
+from desktop.ui.panels.captions import label, set_role, small
 from desktop.ui.panels.chooser import EngineChooser
 from desktop.ui.panels.fields import Field
 from desktop.ui.texts import say
@@ -55,10 +55,10 @@ class _Row(QWidget):
         self.title.setBuddy(field)
         self.title.setWordWrap(True)
         self.title.setToolTip(_(setting.help))
-        self.badge = small(label(
-            notes.badge(setting.applies),
-            "badge-warning" if setting.applies is Applies.ENGINE_RESTART else "badge"))
+        self._applies = setting.applies
+        self.badge = small(label("", ""))
         self.badge.setToolTip(_("When a change takes effect"))
+        self.set_outdated(False)
         if compact:
             # A switch stands beside its title, so that the badge goes below.
             words_ = QVBoxLayout()
@@ -76,6 +76,13 @@ class _Row(QWidget):
         self.note = small(label("", "secondary"))
         self.note.hide()
         column.addWidget(self.note)
+
+    def set_outdated(self, outdated: bool) -> None:
+        """OUTDATED: the engine that runs must be started again for the value it has now."""
+        applies = Applies.ENGINE_RESTART if outdated else self._applies
+        self.badge.setText(notes.badge(applies))
+        set_role(self.badge,
+                 "badge-warning" if applies is Applies.ENGINE_RESTART else "badge")
 
     def set_note(self, text: str) -> None:
         """TEXT under the control; nothing when it is empty."""
@@ -254,10 +261,13 @@ class SettingsPanel(QScrollArea):
         self._chooser.show_engine(engine)
         for key, row in self._rows.items():
             row.setVisible(notes.relevant(key, self._values))
-            if key == "crop":
-                row.set_note(notes.crop_cost(self._values, self._page))
-            elif key != "engine":
-                row.set_note(notes.got(key, ready))
+            if key == "engine":
+                continue
+            outdated = engine is not None and key in engine.outdated
+            row.set_outdated(outdated)
+            row.set_note(notes.under(
+                notes.crop_cost(self._values, self._page) if key == "crop"
+                else notes.got(key, ready), outdated))
         page = self._page
         self._line.setVisible(page is not None)
         self._facts_title.setVisible(page is not None)

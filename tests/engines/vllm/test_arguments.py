@@ -11,7 +11,7 @@ import pytest
 from desktop.engines.model.sampling import PROCESSOR
 from desktop.engines.vllm import arguments
 from desktop.engines.vllm.failures import BadArgument, RefusedArgument, UnknownArgument
-from desktop.settings import InvalidSetting, Values
+from desktop.settings import InvalidSetting, Values, setting
 
 ALL = frozenset({
     "model", "dtype", "gpu_memory_utilization", "max_model_len", "max_num_seqs",
@@ -24,6 +24,12 @@ ALL = frozenset({
 
 def build(known: frozenset[str] = ALL, *, cpu: bool = False, **changed: Any) -> Any:
     return arguments.build(Values({"model": "/m", **changed}).as_dict(), known, cpu=cpu)
+
+
+def test_more_pages_than_it_is_ready_for_in_any_case_need_another_start() -> None:
+    assert setting("concurrency").at_start_above == arguments.SEQUENCES
+    assert build(concurrency=20).values["max_num_seqs"] == arguments.SEQUENCES
+    assert build(concurrency=160).values["max_num_seqs"] == 160
 
 
 def test_defaults() -> None:
