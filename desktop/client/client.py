@@ -121,12 +121,13 @@ class EngineClient:
 
     # --- commands
 
-    def start(self, engine: str, settings: dict[str, Any],
-              *, interpreter: str | None = None) -> None:
+    def start(self, engine: str, settings: dict[str, Any], *, interpreter: str | None = None,
+              environment: Mapping[str, str | None] | None = None) -> None:
         """Start (or restart with other settings) the worker and load ENGINE.
 
         INTERPRETER: the Python for this start and those that follow a death of it; None: the one
-        the client was made with.
+        the client was made with. ENVIRONMENT: variables for these starts on top of the client's
+        (None: not set, though our own environment has it).
 
         Pages in flight of a worker that runs come back in a :class:`WorkerDied` with
         ``restart_in=0``; pages that only wait for a worker are kept for the new one.
@@ -134,7 +135,8 @@ class EngineClient:
         encode(StartEngine(VERSION, engine, settings))  # A value no wire can carry: raised here.
         with self._changed:
             self._order = Order(engine, dict(settings), _program(interpreter) or self._interpreter,
-                                self._environment, self._patience.hello)
+                                {**self._environment, **(environment or {})},
+                                self._patience.hello)
             self._down = None
             self._deaths = 0
             self._closing = False

@@ -173,11 +173,15 @@ def resolve(asked: str) -> str:
 
 
 def examine(asked: str, needs: Sequence[str] = (), *, thorough: bool = False,
-            seconds: float | None = None, cancel: threading.Event | None = None) -> Report:
+            seconds: float | None = None, cancel: threading.Event | None = None,
+            official: bool = False,
+            variables: Mapping[str, str | None] | None = None) -> Report:
     """Run the script under the interpreter ASKED; what is wrong is in the report.
 
-    NEEDS: modules that the engine needs besides msgspec and Pillow. Blocks for at most SECONDS;
-    any thread. CANCEL ends it early, with a report that says so.
+    NEEDS: modules that the engine needs besides msgspec and Pillow. OFFICIAL: as
+    :attr:`EngineEntry.official`. VARIABLES: what it is run with on top of our own environment
+    (None: not set). Blocks for at most SECONDS; any thread. CANCEL ends it early, with a report
+    that says so.
     """
     limit = seconds or (THOROUGH_SECONDS if thorough else QUICK_SECONDS)
     try:
@@ -188,11 +192,13 @@ def examine(asked: str, needs: Sequence[str] = (), *, thorough: bool = False,
     command = [path, "-c", SCRIPT, *(["thorough"] if thorough else [])]
     try:
         answer = ask(command, seconds=limit, folder=str(folders.work), cancel=cancel,
-                     environment=environment(path, folders.path))
+                     environment=environment(path, folders.path, variables))
     except OSError as error:
         return Report(path, problems=(
             NoInterpreter(interpreter=path, detail=str(error)).problem(),))
     facts = _facts(answer.out)
+    if official:
+        facts.update(refused=None, notes=None, repairs=None)
     report = Report(
         path, str(facts.get("python", "")), str(facts.get("prefix", "")),
         dict(facts.get("versions") or {}), dict(facts.get("distributions") or {}), thorough,
@@ -204,9 +210,10 @@ def examine(asked: str, needs: Sequence[str] = (), *, thorough: bool = False,
     return Report(**{**_shallow(report), "problems": problems})
 
 
-def check(asked: str, needs: Sequence[str], *, cancel: threading.Event | None = None) -> str:
+def check(asked: str, needs: Sequence[str], *, cancel: threading.Event | None = None,
+          official: bool = False) -> str:
     """The program to start the worker with; raises what :func:`examine` finds wrong first."""
-    report = examine(asked, needs, cancel=cancel)
+    report = examine(asked, needs, cancel=cancel, official=official)
     if report.problems:
         raise _Wrong(report.problems[0])
     return report.path

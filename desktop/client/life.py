@@ -60,7 +60,8 @@ class Order:
     engine: str
     settings: dict[str, Any]
     interpreter: str | None = None
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str | None] = field(default_factory=dict)
+    """Variables on top of our own; None: not set."""
     hello_seconds: float = 60.0
 
     @property

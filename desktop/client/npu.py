@@ -8,13 +8,15 @@ yet.
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping
 
+from desktop.client.endings import NoInterpreter
 from desktop.client.interpreter import InterpreterSilent, NotPython, resolve
 from desktop.client.probing import ask
 from desktop.client.staging import environment as environment_of
 from desktop.client.staging import stage
-from desktop.engines.ascend import support
+from desktop.engines.ascend import problems, support
 from desktop.engines.ascend.environment import Environment, Stack, find_and_build
 
 SECONDS = 60.0
@@ -44,21 +46,21 @@ sys.stdout.write("\nVERSO-STACK " + json.dumps(facts) + "\n")
 '''
 
 
-def stack(asked: str) -> Stack:
+def stack(asked: str, cancel: threading.Event | None = None) -> Stack:
     """What the interpreter ASKED (as the setting ``engine_interpreter``) has of the NPU's stack.
 
-    Blocks for a second or so, at most :data:`SECONDS`. Raises NoEnvironment, NotPython,
-    InterpreterSilent; OSError where it cannot be started.
+    Blocks for a second or so, at most :data:`SECONDS`; CANCEL ends it early. Raises
+    NoEnvironment, NotPython, InterpreterSilent; OSError where it cannot be started.
     """
     path = resolve(asked)
     folders = stage()
     answer = ask([path, "-c", _SCRIPT], seconds=SECONDS, folder=str(folders.work),
-                 environment=environment_of(path, folders.path))
+                 environment=environment_of(path, folders.path), cancel=cancel)
     for line in answer.out.splitlines():
         if line.startswith(_MARK):
             return Stack(**json.loads(line[len(_MARK):]))
     detail = answer.err[-_DETAIL:]
-    if answer.timed_out:
+    if answer.status is None:
         raise InterpreterSilent(path=path, seconds=f"{SECONDS:g}", detail=detail)
     said = (answer.err.strip() or answer.out.strip() or "–").splitlines()[-1]
     raise NotPython(path=path, status=answer.status, said=said[:120], detail=detail)
@@ -73,3 +75,24 @@ def worker_environment(found: Stack, environ: Mapping[str, str] | None = None, *
     fitting = support.row(found.ascend) if found.ascend else None
     return find_and_build(found, environ, devices=devices, home=home, root=root,
                           wanted=fitting.cann if fitting is not None else "")
+
+
+def start_environment(asked: str, *, devices: str = "",
+                      cancel: threading.Event | None = None) -> dict[str, str | None]:
+    """Variables for a worker under the interpreter ASKED; None: not to be set, whatever our own
+    environment says. DEVICES as the setting of that name. Empty where there is no vllm-ascend.
+
+    Blocks for a second or so. Raises what keeps any engine from starting on an NPU (no toolkit,
+    no driver …), or what :func:`stack` does.
+    """
+    try:
+        found = stack(asked, cancel)
+        if not found.ascend:
+            return {}
+        made = worker_environment(found, devices=devices)
+    except OSError as error:
+        raise NoInterpreter(interpreter=asked, detail=str(error)) from error
+    fatal = problems.first_fatal(made.places)
+    if fatal is not None:
+        raise fatal
+    return {**made.variables, **dict.fromkeys(made.removed)}

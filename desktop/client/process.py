@@ -50,8 +50,10 @@ class WorkerProcess:
     parent-death signal to the thread that started it.
     """
 
-    def __init__(self, interpreter: str | None, environment: Mapping[str, str]) -> None:
-        """Start it under INTERPRETER (None: ours) with ENVIRONMENT on top of our own.
+    def __init__(self, interpreter: str | None,
+                 environment: Mapping[str, str | None]) -> None:
+        """Start it under INTERPRETER (None: ours) with ENVIRONMENT on top of our own (None: not
+        set).
 
         Raises :class:`NoInterpreter` when it cannot be run, OSError when the system has no room
         for another process or file.
@@ -159,7 +161,7 @@ class WorkerProcess:
         return status
 
     def _environment(self, interpreter: str, path: Path,
-                     extra: Mapping[str, str]) -> dict[str, str]:
+                     extra: Mapping[str, str | None]) -> dict[str, str]:
         return {
             **environment_of(interpreter, path, extra),
             "PYTHONFAULTHANDLER": "1",

@@ -43,15 +43,17 @@ def stage() -> Stage:
     return folders
 
 
-def environment(interpreter: str, staged: Path, extra: Mapping[str, str] | None = None,
-                ) -> dict[str, str]:
-    """The variables under which the Python INTERPRETER runs for us, EXTRA on top of our own.
+def environment(interpreter: str, staged: Path,
+                extra: Mapping[str, str | None] | None = None) -> dict[str, str]:
+    """The variables under which the Python INTERPRETER runs for us, EXTRA on top of our own; what
+    is None there is left out.
 
     One that is not ours gets what activating its environment would give it: its programs come
     first, so that compilers and tools that belong to it are found. STAGED is the folder in front
     of its module path.
     """
-    variables = {**os.environ, **(extra or {})}
+    wanted: dict[str, str | None] = {**os.environ, **(extra or {})}
+    variables = {name: value for name, value in wanted.items() if value is not None}
     folder = os.path.dirname(interpreter)
     if interpreter != sys.executable:
         variables.pop("PYTHONHOME", None)  # another Python's standard library

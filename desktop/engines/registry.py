@@ -35,6 +35,12 @@ class EngineEntry:
     hidden: bool = False
     arguments: bool = False
     """Whether it understands ``--engine-arg KEY=VALUE`` besides the declared settings."""
+    npu: bool = False
+    """Whether it computes on an Ascend NPU, where there is vllm-ascend: its worker is started
+    with what that needs."""
+    official: bool = False
+    """Whether it runs the model's official code: what holds for vLLM's own model (which versions
+    have it, and read right) does not matter then."""
 
     def missing(self) -> tuple[str, ...]:
         """The modules of ``needs`` that this interpreter does not have (nothing is imported)."""

@@ -172,7 +172,8 @@ class EngineLink:
         if self._client is None:
             self._client = EngineClient(self._arrived)
         self._client.set_concurrency(self._values["concurrency"])
-        self._client.start(values["engine"], prepared.settings, interpreter=prepared.interpreter)
+        self._client.start(values["engine"], prepared.settings, interpreter=prepared.interpreter,
+                           environment=prepared.environment)
 
     def _prepare(self, preparation: _Preparation) -> None:
         """On a thread of its own: look everything up, then go on on the session's loop."""

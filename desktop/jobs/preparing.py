@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from desktop.client import interpreter
+from desktop.client import interpreter, npu
 from desktop.engines.registry import entry
 from desktop.models import places
 from desktop.settings import Values, setting
@@ -17,10 +17,12 @@ from desktop.settings.catalog import BY_KEY
 
 @dataclass(frozen=True)
 class Prepared:
-    """How a worker is started. INTERPRETER None: under the Python that runs Verso."""
+    """How a worker is started. INTERPRETER None: under the Python that runs Verso. ENVIRONMENT:
+    variables on top of our own (None: not set)."""
 
     interpreter: str | None
     settings: dict[str, Any]
+    environment: Mapping[str, str | None] = field(default_factory=dict)
 
 
 def needs_preparing(engine: str) -> bool:
@@ -34,7 +36,7 @@ def prepare(values: Values, arguments: Mapping[str, str], fallback: str | None =
     ``--engine-arg``, FALLBACK the Python where the setting names none.
 
     Blocks for seconds; CANCEL ends it early. Raises VersoError with a way out: an interpreter
-    that cannot be used, no model.
+    that cannot be used, no model, an NPU without its toolkit or driver.
     """
     engine = entry(values["engine"])
     settings: dict[str, Any] = values.as_dict()
@@ -46,10 +48,15 @@ def prepare(values: Values, arguments: Mapping[str, str], fallback: str | None =
     if setting("engine_interpreter").applies_to(engine.name):
         asked = str(values["engine_interpreter"]) or fallback or ""
         if asked:
-            program = interpreter.check(asked, engine.needs, cancel=cancel)
+            program = interpreter.check(asked, engine.needs, cancel=cancel,
+                                        official=engine.official)
         elif (missing := interpreter.missing_here(engine)) is not None:
             raise missing
     if setting("model").applies_to(engine.name):
         # Whether it is complete, and of the right kind, the engine says.
         settings["model"] = str(places.locate(values))
-    return Prepared(program, settings)
+    environment: Mapping[str, str | None] = {}
+    if engine.npu:
+        environment = npu.start_environment(program or "", devices=str(values["devices"]),
+                                            cancel=cancel)
+    return Prepared(program, settings, environment)
