@@ -29,6 +29,7 @@ from desktop.jobs.events import (
     SessionEvent,
 )
 from desktop.jobs.session import Session
+from desktop.protocol.messages import EngineReady
 
 _HEARD = (DocumentAdded, DocumentUpdated, EngineUpdated, ProblemAdded, ProgressUpdated)
 
@@ -66,6 +67,8 @@ class Conversion:
         self._engine_problem: Problem | None = None
         self._failed = False
         self.model = ""
+        self.notes: list[str] = []
+        """What the engine said of how it runs, each sentence once."""
 
     def run(self, inputs: Sequence[Path], page_range: str) -> Exit:
         """Read and write everything; the exit status."""
@@ -121,7 +124,7 @@ class Conversion:
                     self._report.progress(progress)
                 case EngineUpdated(engine):
                     if engine.ready is not None:
-                        self.model = engine.ready.model
+                        self._engine_ready(engine.ready)
                     if engine.state is EngineState.FAILED:
                         self._engine_problem = engine.problem
                         self._write_rest()
@@ -237,6 +240,13 @@ class Conversion:
         self._report.say(_("verso: Interrupted. Call it again to go on where it was."))
 
     # --- telling
+    def _engine_ready(self, ready: EngineReady) -> None:
+        self.model = ready.model
+        for note in ready.notes:
+            if note not in self.notes:  # It says them again at each of its starts.
+                self.notes.append(note)
+                self._report.say(one_line(_("engine: {note}").format(note=note)))
+
     def _page_problem(self, item: _Item, page: int, problem: Problem) -> None:
         key = f"{item.view.id}-{page}"
         if key in self._told:

@@ -95,7 +95,8 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json({
             "version": 1, "output": str(output), "exit_status": int(status),
-            "engine": {"name": values["engine"], "model": conversion.model},
+            "engine": {"name": values["engine"], "model": conversion.model,
+                       "notes": conversion.notes},
             "documents": conversion.summary()})
     return status
 

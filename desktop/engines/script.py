@@ -18,8 +18,8 @@ All keys are optional; an unknown one is an error. An example::
 Top level
     ``capacity`` pages at once (default 4) · ``seed`` of every random choice (0) · ``model``,
     ``device``: names reported as what the engine got · ``memory_used``, ``memory_total`` bytes,
-    ``context`` tokens: likewise · ``budget``: what pages may cost together (0: any) · ``assign``:
-    which of the entries without ``match`` a page gets: ``order`` (default: one after the other,
+    ``context`` and ``cache_tokens`` (tokens), ``notes`` (sentences): likewise · ``budget``: what
+    pages may cost together (0: any) · ``assign``: which of the entries without ``match`` a page gets: ``order`` (default: one after the other,
     as pages begin; a page keeps its entry while the process lives), ``number`` (the last number
     in the page's id) or ``hash`` of the id; the last two give a page the same entry after a
     restart.
@@ -200,6 +200,8 @@ class Script(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     memory_used: int = 0
     memory_total: int = 0
     context: int = 0
+    cache_tokens: int = 0
+    notes: Tuple[str, ...] = ()
     budget: int = 0
     assign: Literal["order", "number", "hash"] = "order"
     load: Load = Load()

@@ -82,6 +82,7 @@ class ScriptedEngine(Engine):
             engine=self.name, model=self._script.model, device=self._script.device,
             capacity=self._script.capacity, memory_used=self._script.memory_used,
             memory_total=self._script.memory_total, context=self._script.context,
+            cache_tokens=self._script.cache_tokens, notes=self._script.notes,
             versions={"python": platform.python_version(), "msgspec": msgspec.__version__})
 
     async def read(self, page: SubmitPage) -> AsyncIterator[Output]:

@@ -72,7 +72,7 @@ def test_the_summary_on_stdout(verso: Verso, script: Script, pdf: Pdf, samples: 
     assert ran.status == 1
     made, empty = ran.summary["documents"]
     assert (ran.summary["version"], ran.summary["exit_status"]) == (1, 1)
-    assert ran.summary["engine"] == {"name": "scripted", "model": "model-x"}
+    assert ran.summary["engine"] == {"name": "scripted", "model": "model-x", "notes": []}
     assert (made["state"], made["finished"], made["problems"]) == ("complete", 2, [])
     assert made["files"] == [str(out / "made" / "made.md"), str(out / "made" / "made.json")]
     assert (empty["state"], empty["files"]) == ("unreadable", [])
@@ -188,6 +188,21 @@ def test_an_empty_folder_says_so(verso: Verso, tmp_path: Path) -> None:
     ran = verso("convert", tmp_path / "in", "-o", tmp_path / "out", *SCRIPTED[:2])
     assert ran.status == 1
     assert len(ran.complaints) == 1
+
+
+def test_what_the_engine_has_to_say_of_itself_is_said_once(verso: Verso, script: Script, pdf: Pdf,
+                                                            tmp_path: Path) -> None:
+    """Also where it dies and says it again at its next start."""
+    notes = ["The cache holds about 7 pages at once.", "It was\x1b[2J repaired."]
+    once = {"kind": "kill", "at": 10, "once": str(tmp_path / "killed")}
+    ran = verso("convert", pdf(2), "-o", tmp_path / "out", "--json", *SCRIPTED,
+                script({**SHORT, "faults": [once]}, notes=notes))
+    assert ran.status == 0, ran.err
+    assert (tmp_path / "killed").exists()
+    assert [line for line in ran.err.splitlines() if line.startswith("engine: ")] == [
+        "engine: The cache holds about 7 pages at once.", "engine: It was [2J repaired."]
+    assert ran.complaints == []
+    assert ran.summary["engine"]["notes"] == notes
 
 
 def test_an_engine_that_does_not_start_is_status_3(verso: Verso, script: Script, pdf: Pdf,
