@@ -19,10 +19,10 @@ Top level
     ``capacity`` pages at once (default 4) · ``seed`` of every random choice (0) · ``model``,
     ``device``: names reported as what the engine got · ``memory_used``, ``memory_total`` bytes,
     ``context`` and ``cache_tokens`` (tokens), ``notes`` (sentences): likewise · ``budget``: what
-    pages may cost together (0: any) · ``assign``: which of the entries without ``match`` a page gets: ``order`` (default: one after the other,
-    as pages begin; a page keeps its entry while the process lives), ``number`` (the last number
-    in the page's id) or ``hash`` of the id; the last two give a page the same entry after a
-    restart.
+    pages may cost together (0: any) · ``assign``: which of the entries without ``match`` a page
+    gets: ``order`` (default: one after the other, as pages begin; a page keeps its entry while the
+    process lives), ``number`` (the last number in the page's id) or ``hash`` of the id; the last
+    two give a page the same entry after a restart.
 
 ``load``
     ``seconds`` it takes (0), spread over ``steps`` (words for the status bar) · ``faults``
