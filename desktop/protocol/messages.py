@@ -69,6 +69,8 @@ class SubmitPage(Command, frozen=True, tag=True):
     """Values that may change from page to page (key → value)."""
     priority: int = 1
     attempt: int = 1
+    timed: bool = False
+    """Whether it is to be measured: times come with the text, which comes in larger pieces."""
 
 
 class CancelPage(Command, frozen=True, tag=True):
@@ -141,9 +143,11 @@ class EngineFailed(Event, frozen=True, tag=True):
 
 
 class PageStarted(Event, frozen=True, tag=True):
-    """Work on the page began."""
+    """Work on the page began: AT seconds on the worker's monotonic clock, which is the machine's
+    and so the application's as well."""
 
     page_id: str
+    at: float = 0.0
 
 
 class PageOriented(Event, frozen=True, tag=True):
@@ -182,11 +186,17 @@ class PageRestarted(Event, frozen=True, tag=True):
 
 
 class PageText(Event, frozen=True, tag=True):
-    """The next piece of the page's grounded Markdown; TOKENS it took (0 where not counted)."""
+    """The next piece of the page's grounded Markdown; TOKENS it took (0 where not counted).
+
+    TIMES, of a page that is measured: for each output of the engine's that the piece is made of,
+    when it came (as in :class:`PageStarted`), its tokens and its characters. A piece may then be
+    empty: tokens that are no text yet.
+    """
 
     page_id: str
     text: str
     tokens: int = 0
+    times: Tuple[Tuple[float, int, int], ...] = ()
 
 
 class BlockConfidence(Event, frozen=True, tag=True):

@@ -215,10 +215,10 @@ class Worker:
             self._begin(engine, page)
 
     def _begin(self, engine: Engine, page: SubmitPage) -> None:
-        stream = PageStream(page.page_id, self._outbox.send, self._loop)
+        stream = PageStream(page.page_id, self._outbox.send, self._loop, timed=page.timed)
         reading = PageReading(engine, page, stream, self._outbox.room,
                               lambda: page.page_id in self._cancelled)
-        self._outbox.send(PageStarted(page.page_id))
+        self._outbox.send(PageStarted(page.page_id, stream.started))
         task = self._loop.create_task(reading.run())
         self._running[page.page_id] = task
         self._costs[page.page_id] = engine.cost(page) if engine.budget else 0

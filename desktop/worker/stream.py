@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import List, Optional
+from typing import List, Optional, Tuple
 
 from desktop.engines.base import Confidence, Oriented, Output, Regions, Text
 from desktop.protocol.messages import (
@@ -22,6 +22,10 @@ from desktop.protocol.messages import (
 INTERVAL = 0.015
 """Seconds between two messages of text about one page; the first goes at once."""
 
+TIMED_INTERVAL = 0.25
+"""Likewise where the page is measured: each output has its time with it, so nobody has to wait
+for the message, and many messages would cost what is to be measured."""
+
 _LARGE = 16384
 """Characters that go at once in any case."""
 
@@ -30,7 +34,8 @@ class PageStream:
     """Turns outputs into events for SEND. Used in the loop's thread only."""
 
     def __init__(self, page_id: str, send: Callable[[Event], None],
-                 loop: asyncio.AbstractEventLoop) -> None:
+                 loop: asyncio.AbstractEventLoop, *, timed: bool = False) -> None:
+        """TIMED: send the time of each output with the text."""
         self.page_id = page_id
         self.started = loop.time()
         self.first_text = 0.0
@@ -44,6 +49,9 @@ class PageStream:
         self._length = 0
         self._timer: Optional[asyncio.TimerHandle] = None
         self._sent = float("-inf")
+        self._timed = timed
+        self._times: List[Tuple[float, int, int]] = []
+        self._interval = TIMED_INTERVAL if timed else INTERVAL
 
     def put(self, output: Output) -> None:
         """Send OUTPUT (anything but Finish), text perhaps a little later."""
@@ -69,10 +77,10 @@ class PageStream:
     def flush(self) -> None:
         """Send the text that waits."""
         self._still()
-        if not self._pieces:
+        if not self._pieces and not self._times:
             return
         text = "".join(self._pieces)
-        self._send(PageText(self.page_id, text, self._piece_tokens))
+        self._send(PageText(self.page_id, text, self._piece_tokens, tuple(self._times)))
         self._drop()
         self._sent = self._loop.time()
 
@@ -84,17 +92,20 @@ class PageStream:
     def _put_text(self, output: Text) -> None:
         self.tokens += output.tokens
         self._piece_tokens += output.tokens
-        if not output.text:
+        if not output.text and not self._timed:
             return
         now = self._loop.time()
-        if not self.first_text:
-            self.first_text = max(now - self.started, 1e-6)
-        self._pieces.append(output.text)
-        self._length += len(output.text)
-        if now - self._sent >= INTERVAL or self._length >= _LARGE:
+        if self._timed:
+            self._times.append((now, output.tokens, len(output.text)))
+        if output.text:
+            if not self.first_text:
+                self.first_text = max(now - self.started, 1e-6)
+            self._pieces.append(output.text)
+            self._length += len(output.text)
+        if now - self._sent >= self._interval or self._length >= _LARGE:
             self.flush()
         elif self._timer is None:
-            self._timer = self._loop.call_at(self._sent + INTERVAL, self._on_timer)
+            self._timer = self._loop.call_at(self._sent + self._interval, self._on_timer)
 
     def _still(self) -> None:
         if self._timer is not None:
@@ -104,6 +115,7 @@ class PageStream:
     def _drop(self) -> None:
         self._still()
         self._pieces.clear()
+        self._times.clear()
         self._piece_tokens = self._length = 0
 
     def _on_timer(self) -> None:

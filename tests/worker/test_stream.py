@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 
 import pytest
 
@@ -15,14 +16,14 @@ from desktop.protocol.messages import (
     PageText,
     Region,
 )
-from desktop.worker.stream import INTERVAL, PageStream
+from desktop.worker.stream import INTERVAL, TIMED_INTERVAL, PageStream
 
 
-def sent(*outputs: Output | float) -> list[Event]:
+def sent(*outputs: Output | float, timed: bool = False) -> list[Event]:
     """What is sent for OUTPUTS; a number is a pause."""
     async def play() -> list[Event]:
         events: list[Event] = []
-        stream = PageStream("p", events.append, asyncio.get_running_loop())
+        stream = PageStream("p", events.append, asyncio.get_running_loop(), timed=timed)
         for output in outputs:
             if isinstance(output, float):
                 await asyncio.sleep(output)
@@ -65,3 +66,37 @@ def test_tokens_of_empty_text_are_not_lost() -> None:
 def test_a_finish_is_no_output_to_send() -> None:
     with pytest.raises(TypeError):
         sent(Finish())
+
+
+def test_a_measured_page_sends_the_time_of_each_output() -> None:
+    events = sent(Text("", 1), INTERVAL * 2, Text("ab", 1), INTERVAL * 2, Text("c", 3),
+                  TIMED_INTERVAL, Text("", 1), timed=True)
+    texts = [event for event in events if isinstance(event, PageText)]
+    assert len(texts) < 4  # larger pieces, fewer messages
+    times = [one for text in texts for one in text.times]
+    assert [one[1:] for one in times] == [(1, 0), (1, 2), (3, 1), (1, 0)]
+    assert sum(text.tokens for text in texts) == 6
+    stamps = [one[0] for one in times]
+    gaps = [after - before for before, after in itertools.pairwise(stamps)]
+    assert all(gap >= pause for gap, pause in zip(
+        gaps, (INTERVAL * 2, INTERVAL * 2, TIMED_INTERVAL), strict=True))
+
+
+def test_a_page_that_nobody_measures_sends_no_times() -> None:
+    assert all(event.times == () for event in sent(Text("a", 1), INTERVAL * 2, Text("b", 1))
+               if isinstance(event, PageText))
+
+
+def test_times_of_what_no_longer_holds_are_forgotten() -> None:
+    async def play() -> list[Event]:
+        events: list[Event] = []
+        stream = PageStream("p", events.append, asyncio.get_running_loop(), timed=True)
+        for text in ("a", "b"):
+            stream.put(Text(text, 1))
+        stream.restart("loop")
+        stream.put(Text("c", 5))
+        stream.flush()
+        return events
+    last = asyncio.run(play())[-1]
+    assert isinstance(last, PageText)
+    assert [one[1:] for one in last.times] == [(5, 1)]
