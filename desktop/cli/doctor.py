@@ -9,6 +9,7 @@ from desktop.cli import print_env
 from desktop.cli.reporting import print_json
 from desktop.cli.status import Exit
 from desktop.doctor import ascend, diagnosis, text
+from desktop.engines.ascend import preparation
 from desktop.engines.registry import UnknownEngine, entry
 from desktop.i18n import _
 from desktop.settings.store import Store
@@ -22,11 +23,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "judge as if this Python ran the engine"))
     parser.add_argument("--model", metavar="PATH", help=_("judge this folder of the model"))
     parser.add_argument("--servers", metavar="ADDRESS", help=_("judge these servers"))
+    parser.add_argument("--prepared", metavar="FOLDER", default="", help=_(
+        "judge this folder that `verso prepare-npu` made (otherwise {folder}, where there is one)"
+        ).format(folder=preparation.DEFAULT_TARGET))
     parser.add_argument("--json", action="store_true", help=_("one JSON document on stdout"))
     parser.add_argument("--print-env", action="store_true", help=_(
         "print the variables that an engine on an Ascend NPU is started with, for a shell to take "
         "in, and nothing else"))
-    parser.epilog = _("Exit status: 0 the chosen engine can start, 3 it cannot.")
+    parser.epilog = _("Exit status: 0 the chosen engine can start (and the code named with "
+                      "--prepared can run), 1 not.")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -52,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
                   file=sys.stderr, flush=True)
 
     try:
-        found = diagnosis.examine(values, loaded.problems, tell)
+        found = diagnosis.examine(values, loaded.problems, tell, folder=args.prepared)
     finally:
         if on_terminal:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
@@ -61,4 +66,4 @@ def run(args: argparse.Namespace) -> int:
     else:
         for line in text.lines(found):
             print(line)
-    return Exit.OK if found.can_start else Exit.NO_ENGINE
+    return Exit.OK if found.well else Exit.SOME_FAILED

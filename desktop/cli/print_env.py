@@ -31,7 +31,7 @@ def run(values: Values, *, as_json: bool) -> Exit:
     except (VersoError, OSError) as error:
         _say((error if isinstance(error, VersoError) else
               NoInterpreter(interpreter=asked, detail=str(error))).problem())
-        return Exit.NO_ENGINE
+        return Exit.SOME_FAILED
     made = worker_environment(found, devices=str(values["devices"]))
     problems = [error.problem() for error in errors(made.places)]
     if not found.ascend:
@@ -45,7 +45,7 @@ def run(values: Values, *, as_json: bool) -> Exit:
             print(line)
     for problem in problems:
         _say(problem)
-    return Exit.OK if made.places.can_start and found.ascend else Exit.NO_ENGINE
+    return Exit.OK if made.places.can_start and found.ascend else Exit.SOME_FAILED
 
 
 def _say(problem: Problem) -> None:

@@ -10,7 +10,8 @@ class Exit(enum.IntEnum):
 
     OK = 0
     SOME_FAILED = 1
-    """Some input failed, or some page ended as length, loop, empty or failed."""
+    """Some input failed, or some page ended as length, loop, empty or failed; the doctor found
+    what keeps the chosen engine from starting."""
     USAGE = 2
     """The call itself is wrong."""
     NO_ENGINE = 3

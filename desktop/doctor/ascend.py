@@ -5,12 +5,13 @@ from __future__ import annotations
 import getpass
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from desktop.client import interpreter
-from desktop.doctor import ascend_host, ascend_smi
+from desktop.doctor import ascend_experts, ascend_host, ascend_smi
 from desktop.doctor import ascend_problems as problems
+from desktop.doctor.ascend_experts import Experts
 from desktop.doctor.ascend_host import Host, Looker
 from desktop.doctor.ascend_smi import Npu, Npus
 from desktop.doctor.layout import size
@@ -18,7 +19,7 @@ from desktop.doctor.machine import Machine
 from desktop.engines.ascend import places, support
 from desktop.engines.ascend.environment import VISIBLE, Stack
 from desktop.engines.ascend.problems import errors
-from desktop.engines.ascend.support import Installed, Level, Verdict
+from desktop.engines.ascend.support import Installed, Level, Model, Verdict
 from desktop.errors import Problem, VersoError
 from desktop.i18n import _
 from desktop.settings import Values
@@ -43,6 +44,8 @@ class Report:
     """Numbers of the NPUs that an engine would use, as programs count; empty: none."""
     problems: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
+    experts: Experts | None = None
+    """Whether the MoE patch is needed, asked of the packages; None: they are not all there."""
 
     @property
     def well(self) -> bool:
@@ -71,6 +74,8 @@ class Report:
                          for each in self.versions],
             "libraries": [{"name": each.name, "part": each.part, "path": each.path}
                           for each in host.libraries],
+            "experts": None if self.experts is None else {
+                "state": self.experts.state, "reason": self.experts.reason},
             "unset": list(host.unset),
             "shared_memory": host.shared_memory,
         }
@@ -111,17 +116,58 @@ def look(values: Values, machine: Machine, report: interpreter.Report | None = N
         report.versions.get("torch-npu", ""), report.versions.get("transformers", ""),
         npus.driver or host.driver_version))
     chosen, missing = _chosen(values, npus, looker.environ)
+    experts = _experts(report, host)
+    versions = _with_experts(versions, experts)
     absent = errors(host.environment.places)
     fatal = sum(each.fatal for each in host.environment.places.missing)
     wrong = [*(error.problem() for error in (
         *absent[:fatal], *_libraries(host), *_devices(host, npus))),
         *([npus.problem] if npus.problem is not None else []),
         *(error.problem() for error in (
-            *missing, *_of_npus(values, npus, chosen), *_versions(versions, Level.PROBLEM)))]
-    warned = [*absent[fatal:], *_other_npus(npus, chosen), *_versions(versions, Level.WARNING),
-              *_variables(host), *_machine(machine, host, weights_complete)]
+            *missing, *_of_npus(values, npus, chosen), *_versions(versions, Level.PROBLEM),
+            *_engine(values, report))),
+        *([experts.problem] if experts is not None and experts.problem is not None else [])]
+    warned = [*(error.problem() for error in (
+        *absent[fatal:], *_other_npus(npus, chosen), *_versions(versions, Level.WARNING),
+        *_variables(host), *_machine(machine, host, weights_complete))),
+        *([experts.warning] if experts is not None and experts.warning is not None else [])]
     return Report(host, npus, versions, tuple(npu.visible for npu in chosen), tuple(wrong),
-                  tuple(error.problem() for error in warned))
+                  tuple(warned), experts)
+
+
+def engine_for(ascend: str) -> str:
+    """The engine that vllm-ascend of this version runs with: a name of :data:`ENGINES`, empty
+    where it is not known or there is none."""
+    found = support.row(ascend) if ascend else None
+    if found is None or found.model is Model.NONE:
+        return ""
+    return ENGINES[1] if found.model is Model.OFFICIAL else ENGINES[0]
+
+
+def _engine(values: Values, report: interpreter.Report) -> Iterator[VersoError]:
+    """Whether the chosen engine is the one for the installed vllm-ascend."""
+    version = report.versions.get("vllm-ascend", "")
+    right = engine_for(version)
+    if right and asked_for(values) and str(values["engine"]) != right:
+        yield problems.OtherEngine(version=version, engine=str(values["engine"]), right=right)
+
+
+def _experts(report: interpreter.Report, host: Host) -> Experts | None:
+    if not all(name in report.versions for name in ("vllm", "vllm-ascend", "torch-npu")):
+        return None
+    return ascend_experts.look(report.path, host.environment,
+                               can_start=host.environment.places.can_start)
+
+
+def _with_experts(versions: tuple[Verdict, ...], experts: Experts | None) -> tuple[Verdict, ...]:
+    """What the packages say, in place of what the table says of their versions."""
+    if experts is None or experts.state == ascend_experts.UNKNOWN:
+        return versions
+    level = Level.GOOD if experts.problem is None else Level.PROBLEM
+    if not any(each.what == "moe" for each in versions):
+        return (*versions, Verdict("moe", experts.words, "", level))
+    return tuple(replace(each, found=experts.words, level=level) if each.what == "moe" else each
+                 for each in versions)
 
 
 def _stack(report: interpreter.Report) -> Stack:

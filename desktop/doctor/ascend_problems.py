@@ -145,6 +145,25 @@ class WrongVersion(VersoError):
     hint = "{way_out}"
 
 
+class OtherEngine(VersoError):
+    """The stack is that of the other engine for NPUs."""
+
+    code = "ascend.engine"
+    message = N_("vllm-ascend {version} runs with the engine “{right}”, and “{engine}” is chosen.")
+    hint = N_("Choose the engine “{right}” (--engine {right}), or another Python (“Engine "
+              "interpreter”).")
+
+
+class NoPlatform(VersoError):
+    """vLLM was not taken over by vllm-ascend, though it is installed."""
+
+    code = "ascend.platform"
+    message = N_("vllm-ascend is installed in {path}, and vLLM computes on {device} there and not "
+                 "on NPUs.")
+    hint = N_("vLLM loads vllm-ascend as a plugin: see that VLLM_PLUGINS is not set, or names "
+              "“ascend” too; else install vllm-ascend anew.")
+
+
 class LibraryMissing(VersoError):
     """The loader would not find a library."""
 

@@ -33,6 +33,8 @@ def lines(found: Report) -> Iterator[str]:
                 name=holder.name or _("process"), pid=holder.pid, memory=size(holder.bytes)))
     for verdict in found.versions:
         yield from fact(_(TITLES[verdict.what]), _verdict(verdict))
+    if found.host.shared_memory >= 0:
+        yield from fact("/dev/shm", size(found.host.shared_memory))
     for each in found.problems:
         yield from problem("✗", each, 2)
     for each in found.warnings:

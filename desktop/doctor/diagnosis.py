@@ -7,9 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from desktop import __version__
-from desktop.doctor import ascend, engines, machine
+from desktop.doctor import ascend, engines, machine, prepared
 from desktop.doctor.engines import Examination
 from desktop.doctor.gpus import Gpus
+from desktop.doctor.prepared import Prepared
 from desktop.engines.remote.probe import Report as ServerReport
 from desktop.errors import Problem
 from desktop.i18n import _
@@ -27,6 +28,14 @@ class Diagnosis:
     settings: tuple[Problem, ...] = ()
     ascend: ascend.Report | None = None
     """What of Ascend is there; None: nothing, and no engine for it is chosen."""
+    prepared: Prepared | None = None
+    """The code that ``verso prepare-npu`` made; None: none was named, and none lies here."""
+
+    def starts(self, found: Examination) -> bool:
+        """Whether nothing keeps this engine from starting, the NPUs included."""
+        return found.can_start and not (
+            found.entry.name in ascend.ENGINES and self.ascend is not None
+            and not self.ascend.well)
 
     @property
     def can_start(self) -> bool:
@@ -35,20 +44,30 @@ class Diagnosis:
             return False
         return any(found.can_start for found in self.engines if found.entry.name == self.chosen)
 
+    @property
+    def well(self) -> bool:
+        """Whether the chosen engine can start, and the prepared code that was named can run."""
+        return self.can_start and (
+            self.prepared is None or self.prepared.well or not self.prepared.asked)
+
     def as_dict(self) -> dict[str, Any]:
         """As ``resources/schema/doctor.schema.json`` describes it."""
         return {
-            "version": 1, "verso": __version__, "can_start": self.can_start,
+            "version": 1, "verso": __version__, "can_start": self.can_start, "well": self.well,
             "machine": _machine(self.machine),
-            "engines": [_engine(found, self.chosen) for found in self.engines],
+            "engines": [{**_engine(found, self.chosen), "can_start": self.starts(found)}
+                        for found in self.engines],
             "ascend": None if self.ascend is None else self.ascend.as_dict(),
+            "prepared": None if self.prepared is None else self.prepared.as_dict(),
             "settings": [problem_of(problem) for problem in self.settings],
         }
 
 
 def examine(values: Values, settings: tuple[Problem, ...] = (),
-            tell: Callable[[str], None] = lambda _line: None) -> Diagnosis:
-    """Look at everything; TELL hears what is being looked at.
+            tell: Callable[[str], None] = lambda _line: None, *,
+            folder: str = "") -> Diagnosis:
+    """Look at everything; TELL hears what is being looked at. FOLDER: code that was prepared for
+    an NPU; empty: the one that is made by default, where it is there.
 
     Takes seconds, up to some minutes where libraries load from a slow disk or servers do not
     answer: every step has a limit of its own. Raises nothing.
@@ -60,20 +79,23 @@ def examine(values: Values, settings: tuple[Problem, ...] = (),
         tell(_("the engine “{engine}”").format(engine=_(entry.title)))
         examined.append(engines.examine(entry, values, found.gpus))
     return Diagnosis(found, tuple(examined), str(values["engine"]), settings,
-                     _ascend(values, found, examined, tell))
+                     _ascend(values, found, examined, tell), prepared.look(folder))
 
 
 def _ascend(values: Values, found: machine.Machine, examined: Sequence[Examination],
             tell: Callable[[str], None]) -> ascend.Report | None:
     """The Ascend side, where there is one or it is asked for."""
     reports = [each.interpreter for each in examined if each.interpreter is not None]
-    if not ascend.asked_for(values) and not ascend.present(reports):
-        return None
-    tell(_("the NPUs"))
     chosen = next((each.interpreter for each in examined if each.interpreter is not None
                    and each.entry.name == values["engine"]), None)
+    # The official code runs on GPUs as well, by a vLLM without vllm-ascend.
+    on_gpus = chosen is not None and bool(chosen.platform) and chosen.platform != "npu"
+    if not ascend.present(reports) and (on_gpus or not ascend.asked_for(values)):
+        return None
+    tell(_("the NPUs"))
+    with_npu = next((report for report in reports if "vllm-ascend" in report.versions), None)
     complete = any(each.model is not None and each.model.found.complete for each in examined)
-    return ascend.look(values, found, chosen or next(iter(reports), None),
+    return ascend.look(values, found, chosen or with_npu or next(iter(reports), None),
                        weights_complete=complete)
 
 
@@ -99,6 +121,7 @@ def _gpus(found: Gpus) -> list[dict[str, Any]]:
         "number": gpu.device.number, "uuid": gpu.device.uuid, "name": gpu.device.name,
         "memory": {"total": gpu.device.total, "free": gpu.device.free},
         "busy": gpu.busy, "driver": gpu.driver,
+        "parts": [{"uuid": part.uuid, "name": part.name} for part in gpu.parts],
         "processes": [{"pid": user.pid, "name": user.name, "memory": user.bytes}
                       for user in gpu.device.users],
     } for gpu in found.found]

@@ -6,10 +6,11 @@ import asyncio
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from desktop.client import interpreter
+from desktop.client import interpreter, npu
 from desktop.client.probing import ask
+from desktop.doctor import ascend, ascend_problems
 from desktop.doctor.gpus import Gpus
 from desktop.engines.model import weights
 from desktop.engines.registry import ENGINES, EngineEntry
@@ -33,6 +34,15 @@ class EngineBroken(VersoError):
     code = "doctor.broken"
     message = N_("A package of the engine “{engine}” cannot be used: {reason}")
     hint = N_("Install it anew: {command}")
+
+
+class ForNpus(VersoError):
+    """vllm-ascend takes vLLM over wherever it is installed."""
+
+    code = "doctor.for_npus"
+    message = N_("{path} has vllm-ascend {version}, with which vLLM computes on Ascend NPUs only.")
+    hint = N_("Choose an engine for NPUs (--engine ascend), or a Python without vllm-ascend "
+              "(“Engine interpreter”).")
 
 
 @dataclass(frozen=True)
@@ -121,17 +131,49 @@ def _local(entry: EngineEntry, values: Values, gpus: Gpus, thorough: bool) -> Ex
         report = None
         problems = [here.problem()]
     else:
-        report = interpreter.examine(asked, entry.needs, thorough=thorough)
+        report = _interpreter(entry, asked, str(values["devices"]), thorough)
         problems = list(report.problems)
     model, trouble = _model(values)
     problems += trouble
-    if report is not None and report.usable and thorough:
+    if report is not None and report.thorough and report.usable and report.platform != "npu":
         problems += _device(values, report, gpus, model)
     notes = [*(report.notes if report else ())]
     if report is not None and report.repairs:
         notes.append(_("Verso's vLLM plugin repairs: {names}.").format(
             names=", ".join(report.repairs)))
     return Examination(entry, tuple(problems), tuple(notes), report, model)
+
+
+def _interpreter(entry: EngineEntry, asked: str, devices_: str,
+                 thorough: bool) -> interpreter.Report:
+    """The interpreter ASKED as ENTRY's worker would be started with it.
+
+    vLLM is loaded there only where it is vLLM for this engine's devices: that takes a while, and
+    vllm-ascend cannot be loaded without what it needs from its environment.
+    """
+    quick = interpreter.examine(asked, entry.needs, official=entry.official)
+    version = quick.versions.get("vllm-ascend", "")
+    variables: dict[str, str | None] = {}
+    if version and entry.name not in ascend.ENGINES:
+        return replace(quick, problems=(ForNpus(path=quick.path, version=version).problem(),))
+    if version:
+        right = ascend.engine_for(version)
+        if right and right != entry.name:
+            return replace(quick, problems=(ascend_problems.OtherEngine(
+                version=version, engine=entry.name, right=right).problem(),))
+    if quick.problems or not thorough:
+        return quick
+    if version:
+        try:
+            variables = npu.start_environment(asked, devices=devices_)
+        except VersoError:
+            return quick  # what is missing is told with the NPUs
+    found = interpreter.examine(asked, entry.needs, thorough=True, official=entry.official,
+                                variables=variables)
+    if version and found.usable and found.platform != "npu":
+        found = replace(found, problems=(ascend_problems.NoPlatform(
+            path=found.path, device=found.platform or _("nothing")).problem(),))
+    return found
 
 
 def _model(values: Values) -> tuple[Model | None, list[Problem]]:
@@ -159,7 +201,7 @@ def _device(values: Values, report: interpreter.Report, gpus: Gpus,
                          version=report.versions.get("vllm", "?")).problem()]
     if report.platform != "cuda" or not gpus.found:
         return []
-    found = [gpu.device for gpu in gpus.found]
+    found = [device for gpu in gpus.found for device in (gpu.device, *gpu.parts)]
     visible = str(values["devices"]).replace(" ", "") or os.environ.get(devices.VISIBLE)
     try:
         usable = devices.to_use(found, visible, values.as_dict())

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from desktop.client.probing import ask
 from desktop.engines.vllm.devices import Device, User
@@ -17,6 +18,8 @@ SECONDS = 15.0
 _MIB = 1 << 20
 _GPUS = ("index", "uuid", "name", "memory.total", "memory.free", "utilization.gpu",
          "driver_version")
+_LISTED = re.compile(r"GPU \d+: .*\(UUID: (GPU-[0-9A-Za-z-]+)\)")
+_PART = re.compile(r"\s+(MIG \S+)\s+Device\s+\d+: \(UUID: (MIG-[0-9A-Za-z/-]+)\)")
 _PROCESSES = ("gpu_uuid", "pid", "process_name", "used_memory")
 
 
@@ -45,6 +48,8 @@ class Gpu:
     busy: int | None
     """Percent of the last second in which it computed; None: not told."""
     driver: str
+    parts: tuple[Device, ...] = ()
+    """What it is divided into (MIG); their memory is not told."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,7 @@ class Gpus:
 
 
 def look(seconds: float = SECONDS) -> Gpus:
-    """Ask nvidia-smi; raises nothing. Blocks for at most twice SECONDS."""
+    """Ask nvidia-smi; raises nothing. Blocks for at most three times SECONDS."""
     tool = shutil.which("nvidia-smi")
     if tool is None:
         return Gpus()
@@ -71,11 +76,29 @@ def look(seconds: float = SECONDS) -> Gpus:
         for uuid, pid, name, used in processes:
             users.setdefault(uuid, []).append(
                 User(_number(pid), name.rpartition("/")[2], _number(used) * _MIB))
+    parts = _parts(tool, seconds)
     return Gpus(tuple(
         Gpu(Device(_number(index), uuid, name, _number(total) * _MIB, _number(free) * _MIB,
-                   tuple(users.get(uuid, ()))),
-            int(busy) if busy.isdecimal() else None, driver)
+                   tuple(users.get(uuid, ())), partitioned=uuid in parts),
+            int(busy) if busy.isdecimal() else None, driver,
+            tuple(replace(part, number=_number(index)) for part in parts.get(uuid, ())))
         for index, uuid, name, total, free, busy, driver in rows), tool)
+
+
+def _parts(tool: str, seconds: float) -> dict[str, list[Device]]:
+    """UUID of a GPU that is divided → its parts, in order; they are in none of the tables."""
+    try:
+        answer = ask([tool, "-L"], seconds=seconds)
+    except OSError:
+        return {}
+    found: dict[str, list[Device]] = {}
+    gpu = ""
+    for line in answer.out.splitlines():
+        if listed := _LISTED.match(line):
+            gpu = listed[1]
+        elif gpu and (part := _PART.match(line)):
+            found.setdefault(gpu, []).append(Device(0, part[2], part[1], 0, 0, part_of=gpu))
+    return found
 
 
 def _query(tool: str, what: str, fields: tuple[str, ...], seconds: float,

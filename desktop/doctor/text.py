@@ -13,6 +13,7 @@ from desktop.doctor.engines import Examination, Model
 from desktop.doctor.layout import WIDTH, fact, size
 from desktop.doctor.layout import problem as write_problem
 from desktop.doctor.machine import Disk, Machine
+from desktop.doctor.prepared import Prepared
 from desktop.engines.remote.probe import Report as ServerReport
 from desktop.i18n import _, ngettext
 from desktop.models.places import ORIGINS
@@ -32,7 +33,11 @@ def lines(found: Diagnosis) -> Iterator[str]:
     yield ""
     yield _("ENGINES")
     for examined in found.engines:
-        yield from _engine(examined, examined.entry.name == found.chosen)
+        yield from _engine(examined, examined.entry.name == found.chosen, found.starts(examined))
+    if found.prepared is not None:
+        yield ""
+        yield _("PREPARED CODE")
+        yield from _prepared(found.prepared)
     yield ""
     yield from _verdict(found)
 
@@ -84,6 +89,8 @@ def _machine(found: Machine) -> Iterator[str]:
         if gpu.busy is not None:
             text += _(", {n} % busy").format(n=gpu.busy)
         yield from fact("GPU", text + _(", driver {version}").format(version=gpu.driver))
+        for part in gpu.parts:
+            yield from fact("", f"{part.name}: {part.uuid}")
         for user in device.users:
             yield from fact("", _("used by {name} {pid}: {memory}").format(
                 name=user.name or _("process"), pid=user.pid, memory=size(user.bytes)))
@@ -97,13 +104,15 @@ def _disk(disk: Disk) -> str:
                                                       what=what)
 
 
-def _engine(found: Examination, chosen: bool) -> Iterator[str]:
-    mark = "✓" if found.can_start else "✗"
-    state = _("can start") if found.can_start else _("cannot start")
+def _engine(found: Examination, chosen: bool, starts: bool) -> Iterator[str]:
+    mark = "✓" if starts else "✗"
+    state = _("can start") if starts else _("cannot start")
     title = f"{_(found.entry.title)} ({found.entry.name})"
     yield f"  {mark} {title}: {state}" + (_(" – the chosen one") if chosen else "")
     for problem in found.problems:
         yield from write_problem("✗", problem, 4)
+    if found.can_start and not starts:
+        yield "    " + _("See above, under ASCEND.")
     if found.interpreter is not None:
         yield from fact("Python", f"{found.interpreter.path}: "
                          + interpreter_facts(found.interpreter), 4)
@@ -128,8 +137,23 @@ def _server(report: ServerReport) -> str:
     return ", ".join(parts)
 
 
+def _prepared(found: Prepared) -> Iterator[str]:
+    yield from fact(_("Folder"), found.folder)
+    if found.well:
+        yield from fact(_("MoE patch"), _("in place, with the lines that call it"))
+    if found.model:
+        yield from fact(_("Model"), found.model)
+    if found.well and found.touched:
+        yield from fact(_("Changed"), _("{files} (since it was prepared)").format(
+            files=", ".join(found.touched)))
+    for problem in found.problems:
+        yield from write_problem("✗", problem, 2)
+    for problem in found.warnings:
+        yield from write_problem("!", problem, 2)
+
+
 def _verdict(found: Diagnosis) -> Iterator[str]:
-    usable = [examined.entry.name for examined in found.engines if examined.can_start]
+    usable = [examined.entry.name for examined in found.engines if found.starts(examined)]
     if found.can_start:
         yield _("The chosen engine “{engine}” can start.").format(engine=found.chosen)
     elif found.ascend is not None and not any(

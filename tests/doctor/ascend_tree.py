@@ -39,6 +39,8 @@ class Tree:
     disk: int = 400 * GIB
     memory: int = 512 * GIB
     limit: int = 0
+    experts: str = '{"state": "not-needed", "reason": ""}'
+    """What the engine's Python says when it is asked about the MoE patch."""
 
     def file(self, path: str, text: str = "") -> Path:
         """A file of the machine."""
@@ -66,7 +68,9 @@ class Tree:
         machine = Machine("Linux", self.python, "/usr/bin/python", 64, self.memory, self.memory,
                           self.limit, (Disk("models", "/data/models", self.disk, 2 * self.disk),),
                           Gpus())
-        report = Interpreter("/usr/bin/python", self.python, self.prefix, self.versions)
+        python = self.file("/opt/engine/python", f"#!/bin/sh\ncat <<'END'\n{self.experts}\nEND\n")
+        python.chmod(0o755)
+        report = Interpreter(str(python), self.python, self.prefix, self.versions)
         return ascend.look(values, machine, report, environ=self.environment, root=str(self.root))
 
 
@@ -87,6 +91,8 @@ def healthy(root: Path, cann: str = "8.5.1", versions: dict[str, str] | None = N
         "LD_LIBRARY_PATH": f"{atb}/lib:{home}/lib64:{base}/driver/lib64/driver"
                            f":{base}/driver/lib64/common",
     }, dict(versions or CURRENT))
+    if versions is LEGACY:
+        tree.experts = '{"state": "applied", "reason": "fused_moe has to be vllm-ascend\'s"}'
     (root / "root").mkdir()
     for name in ("davinci0", "davinci1", "davinci_manager", "devmm_svm", "hisi_hdc"):
         tree.file(f"/dev/{name}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import shutil
 import subprocess
@@ -107,6 +108,14 @@ def _remove(tree: Tree, folder: str, *variables: str) -> None:
         del tree.environment[name]
 
 
+def _of_other_processor(tree: Tree) -> None:
+    """What would be left if the installer for the other kind had been run."""
+    other = "x86_64" if MACHINE == "aarch64" else "aarch64"
+    base = tree.root / "usr/local/Ascend"
+    shutil.rmtree(base / "cann-8.5.1")
+    trees.toolkit(base / "cann-8.5.1", "8.5.1", other)
+
+
 FAULTS: dict[str, tuple[Break, str, str]] = {
     "no nodes": (lambda tree: tree.drop("/dev/davinci0", "/dev/davinci1"),
                  "ascend.no_device", "/dev/davinciN"),
@@ -153,6 +162,40 @@ FAULTS: dict[str, tuple[Break, str, str]] = {
         "version=8.2.RC1\n"), "ascend.version", "8.2.RC1"),
     "wrong Python": (lambda tree: setattr(tree, "python", "3.13.1"),
                      "ascend.version", "3.13.1"),
+    "wrong torch": (lambda tree: tree.versions.update({"torch": "2.8.0", "torch-npu": "2.8.0"}),
+                    "ascend.version", "torch 2.8.0 does not go with vllm-ascend 0.18.0"),
+    "no torch-npu": (lambda tree: tree.versions.pop("torch-npu"),
+                     "ascend.version", "torch-npu is not installed"),
+    "torch-npu for another torch": (lambda tree: tree.versions.update(torch="2.9.1"),
+                                    "ascend.version", "torch 2.9.1 is installed"),
+    "transformers 5": (lambda tree: tree.versions.update(transformers="5.5.4"),
+                       "ascend.version", "transformers 4 only"),
+    "a release without the model": (lambda tree: tree.versions.update(
+        {"vllm": "0.13.0", "vllm-ascend": "0.13.0", "torch": "2.8.0",
+         "torch-npu": "2.8.0.post2"}), "ascend.version", "no DeepSeek-OCR-2"),
+    "a release nobody knows": (lambda tree: tree.versions.update(
+        {"vllm": "0.99.0", "vllm-ascend": "0.99.0"}), "ascend.version", "0.99.0"),
+    "npu-smi says something else": (lambda tree: tree.smi("nothing to see here"),
+                                    "ascend.smi", "nothing to see here"),
+    "npu-smi fails": (lambda tree: tree.smi("dcmi: no such file", 255),
+                      "ascend.smi", "dcmi: no such file"),
+    "toolkit of another processor": (lambda tree: _of_other_processor(tree),
+                                     "ascend.environment.machine", "this machine is"),
+    "toolkit without its Python": (lambda tree: shutil.rmtree(
+        tree.root / "usr/local/Ascend/cann/python"),
+        "ascend.environment.modules", "Python modules"),
+    "experts that cannot run": (lambda tree: setattr(tree, "experts", json.dumps(
+        {"state": "not-applied", "reason": "", "problems": [
+            {"code": "no-replacement", "package": "vllm_ascend", "message": "no function"}]})),
+        "ascend.experts", "fused_moe"),
+    "vllm-ascend that cannot be imported": (lambda tree: setattr(tree, "experts", json.dumps(
+        {"state": "not-applied", "reason": "", "problems": [
+            {"code": "import-broken", "package": "vllm_ascend", "message":
+             "vllm_ascend is installed but cannot be imported (ImportError: libopapi.so: no (such) "
+             "file). If that names a library, …"}]})),
+        "ascend.import", "vllm_ascend cannot be imported by"),
+    "packages that say nothing": (lambda tree: setattr(tree, "experts", "Bus error"),
+                                  "ascend.experts_unknown", "Bus error"),
     "little disk": (lambda tree: setattr(tree, "disk", 20 * GIB), "ascend.disk", "20.0 GB"),
     "little memory": (lambda tree: setattr(tree, "memory", 16 * GIB),
                       "ascend.host_memory", "16.0 GB"),
@@ -175,6 +218,54 @@ def test_each_fault_is_named_and_no_other(name: str, tmp_path: Path) -> None:
     follows = {"310P": {"ascend.unhealthy"}}.get(name, set())
     assert codes(report) <= {code} | follows
     assert "Traceback" not in "\n".join(ascend_text.lines(report))
+
+
+# The idle NPU of each recording: its number for programs, and how health and memory stand there.
+DRIVERS = {
+    "910b-24.1": ("map-910b", 0, "0     910B3               | OK   ", "3380 / 65536"),
+    "910b-26.0": ("map-910b", 0, "0     910B4               | OK   ", "2871 / 32768"),
+    "910c-25.2": ("map-910c", 2, "1     Ascend910           | OK   ", "3130 / 65536"),
+    "950": ("map-910b", 0, "0      | Ascend950DT | OK   ", "4024 / 131072"),
+}
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_faults_in_the_tables_of_each_driver(driver: str, tmp_path: Path) -> None:
+    mapping, number, health, memory = DRIVERS[driver]
+    table = (SAMPLES / f"{driver}.txt").read_text("utf-8")
+    tree = healthy(tmp_path)
+
+    def problems(said: str) -> list[tuple[str, str]]:
+        assert said != table
+        tree.smi(said, mapping=mapping)
+        return [(each.code, each.message) for each in tree.look(devices=str(number)).problems]
+
+    tree.smi(table, mapping=mapping)
+    assert tree.look(devices=str(number)).problems == ()
+    (code, message), = problems(table.replace(health, health.replace("OK   ", "Alarm"), 1))
+    assert code == "ascend.unhealthy"
+    assert f"NPU {number} " in message
+    assert "Alarm" in message
+    total = memory.partition(" / ")[2]
+    (code, message), = problems(table.replace(memory, f"{int(total) // 2:<5}/ {total}", 1))
+    assert code == "ascend.memory"
+    assert f"NPU {number} " in message
+    assert f"{int(total) // 2 / 1024:.1f} GB of {int(total) / 1024:.1f} GB free" in message
+    # A table that is cut off in the middle: the NPU is not there, and nothing is made up.
+    cut = problems(table[:table.index(health)])
+    assert [code for code, _message in cut] in (["ascend.smi"], ["ascend.no_such_npu"])
+
+
+def test_atb_in_the_other_form_only(tmp_path: Path) -> None:
+    tree = healthy(tmp_path)
+    site = tmp_path / "env/lib/python3.11/site-packages"
+    trees.torch(site / "torch", 0)
+    tree.prefix = str(tmp_path / "env")
+    assert tree.look().well
+    shutil.rmtree(tmp_path / "usr/local/Ascend/nnal/atb/8.5.1/atb/cxx_abi_0")
+    said, = [each for each in (*tree.look().problems, *tree.look().warnings)
+             if each.code == "ascend.environment.atb_abi"]
+    assert "cxx_abi_0" in said.message
 
 
 def test_where_was_looked_for_a_library(tmp_path: Path) -> None:
@@ -370,7 +461,7 @@ def test_a_machine_without_npus_says_nothing_of_them(verso: Verso, verso_home: P
     assert ran.status == 0
     assert "ASCEND" not in ran.out
     ran = verso("doctor", "--json", "--engine", "ascend-legacy")
-    assert ran.status == 3
+    assert ran.status == 1
     jsonschema.validate(ran.summary, schema())
     assert {each["code"] for each in ran.summary["ascend"]["problems"]} >= {
         "ascend.no_device", "ascend.environment.toolkit", "ascend.environment.driver",

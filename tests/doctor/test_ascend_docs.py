@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import desktop.doctor.ascend_problems
+from desktop.doctor import ascend_experts, ascend_problems, prepared
 from desktop.engines.ascend.support import BEST, ROWS, Model, Row
 from desktop.errors import VersoError
 
@@ -29,7 +29,8 @@ def test_the_table_is_that_of_the_program() -> None:
 
 
 def test_every_fault_is_on_the_page_and_no_other() -> None:
-    codes = {kind.code for kind in vars(desktop.doctor.ascend_problems).values()
+    codes = {kind.code for module in (ascend_problems, ascend_experts, prepared)
+             for kind in vars(module).values()
              if isinstance(kind, type) and issubclass(kind, VersoError) and kind is not VersoError}
     named = {code for code in re.findall(r"`(ascend\.[a-z_]+)`", PAGE.read_text("utf-8"))
              if code != "ascend.well"}
