@@ -32,6 +32,7 @@ _KEYS = ("remote.key", "remote.key_wanted", "remote.key_format")
 _SETTINGS = {
     "vllm.memory": "memory_utilization", "vllm.memory_ran_out": "batched_tokens",
     "vllm.other_model": "model", "vllm.device": "devices", "vllm.devices": "tensor_parallel",
+    "vllm.device_mig": "devices", "vllm.devices_mig": "tensor_parallel",
     "engine.ready_timeout": "ready_seconds", "remote.model": "remote_model",
     "engine.context": "max_model_len", "model.offline": "offline",
     "model.bad_address": "hub_address", "model.bad_proxy": "proxy",

@@ -91,6 +91,39 @@ def test_gpus_and_who_uses_them(smi: Callable[..., Path]) -> None:
         (4711, "python3", 22000 << 20), (4712, "x", 0)]
 
 
+LISTED = """\
+GPU 0: NVIDIA H200 (UUID: GPU-aaa)
+  MIG 1g.18gb     Device  0: (UUID: MIG-11aa)
+  MIG 3g.71gb     Device  1: (UUID: MIG-22bb)
+GPU 1: NVIDIA L4 (UUID: GPU-bbb)
+"""
+
+
+def divided(smi: Callable[..., Path]) -> None:
+    """The first of two GPUs is in parts."""
+    smi(script=f"case \"$1\" in --query-gpu=*) cat <<'END'\n{H200}\n{BUSY}\nEND\n;;"
+               f" -L) cat <<'END'\n{LISTED}END\n;; esac\n")
+
+
+def test_a_gpu_in_parts(smi: Callable[..., Path], tmp_path: Path, model: Path,
+                        verso: Verso) -> None:
+    divided(smi)
+    first, second = gpus.look().found
+    assert [(part.uuid, part.name, part.number) for part in first.parts] == [
+        ("MIG-11aa", "MIG 1g.18gb", 0), ("MIG-22bb", "MIG 3g.71gb", 0)]
+    assert (first.device.partitioned, second.device.partitioned) == (True, False)
+    assert second.parts == ()
+    assert "MIG 3g.71gb: MIG-22bb" in verso("doctor").out
+    told = verso("doctor", "--json").summary["machine"]["gpus"]
+    assert told[0]["parts"][1] == {"uuid": "MIG-22bb", "name": "MIG 3g.71gb"}
+    environment = vllm_environment(tmp_path / "env", "cuda")
+    for devices, code in (("MIG-22bb", None), ("MIG-22", None), ("MIG-3", "vllm.device"),
+                          ("GPU-bbb", "vllm.memory"), ("GPU-c", "vllm.device")):
+        values = vllm(engine_interpreter=environment, model=model, devices=devices)
+        found = engines.examine(entry("vllm"), values, gpus.look())
+        assert [problem.code for problem in found.problems] == ([code] if code else [])
+
+
 def test_a_machine_without_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     assert gpus.look() == gpus.Gpus()

@@ -32,6 +32,8 @@ def other_value(declared: Setting) -> Value:
         return others[0] if others else declared.default
     if declared.kind is bool:
         return not declared.default
+    if declared.key == "devices":
+        return "0,1"
     if declared.kind is str:
         return f"{declared.default}x"
     assert isinstance(declared.default, (int, float))

@@ -41,6 +41,8 @@ def another(setting: Setting) -> Value:
     if setting.kind in (int, float):
         least = setting.minimum if setting.minimum is not None else 0
         return setting.kind(least if setting.default != least else setting.maximum or 1)
+    if setting.key == "devices":
+        return "0,1"
     return "/somewhere" if setting.is_path else "text"
 
 

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from desktop.engines.vllm.failures import NoSuchDevice, TooFewDevices
+from desktop.engines.vllm.failures import NoSuchDevice, OnePartOnly, TooFewDevices
+from desktop.i18n import _
 
 _log = logging.getLogger(__name__)
 
@@ -33,57 +34,112 @@ class User:
 
 @dataclass(frozen=True)
 class Device:
-    """One GPU. Memory in bytes."""
+    """A GPU, or a part of one (MIG). Memory in bytes; 0 where the driver does not tell."""
 
     number: int
-    """As the driver counts."""
+    """As the driver counts; a part has that of its GPU."""
     uuid: str
     name: str
     total: int
     free: int
     users: tuple[User, ...] = ()
+    partitioned: bool = False
+    """Whether it is in MIG mode: then only its parts can be used."""
+    part_of: str = ""
+    """UUID of the GPU that it is a part of."""
 
 
 def devices() -> tuple[Device, ...]:
-    """All that the driver shows; empty where there is no driver or no way to ask it."""
+    """All that the driver shows, parts behind their GPU; empty where there is no driver or no way
+    to ask it."""
     with _library() as nvml:
         if nvml is None:
             return ()
-        return tuple(_device(nvml, number) for number in range(nvml.nvmlDeviceGetCount()))
+        return tuple(device for number in range(nvml.nvmlDeviceGetCount())
+                     for device in _gpu(nvml, number))
 
 
 def chosen(found: Sequence[Device], visible: str | None) -> tuple[Device, ...]:
     """Those of FOUND that ``CUDA_VISIBLE_DEVICES`` = VISIBLE (None: not set) leaves, in its
-    order. As CUDA does, what stands behind a name that is not there does not count."""
+    order. As CUDA does: what stands behind a name that is not there does not count, a device
+    named twice leaves none, and a process sees one MIG device and nothing beside it."""
     if visible is None:
-        return tuple(found)
+        named = [device for device in found if not device.part_of]
+    else:
+        named = []
+        for name in visible.split(","):
+            match = _called(found, name.strip())
+            if len(match) != 1:
+                break
+            named += match
+        if len(set(named)) < len(named):
+            return ()
     left = []
-    for name in (part.strip() for part in visible.split(",")):
-        match = [device for device in found
-                 if name == str(device.number) or (name and device.uuid.startswith(name))]
+    for device in named:
+        if device.partitioned:  # CUDA takes the first of its parts.
+            left += [part for part in found if part.part_of == device.uuid][:1]
+        else:
+            left.append(device)
+    return tuple([device for device in left if device.part_of][:1] or left)
+
+
+def check(found: Sequence[Device], names: str) -> None:
+    """Whether NAMES, separated by commas, are devices of FOUND; raises NoSuchDevice."""
+    named: list[Device] = []
+    shown = ", ".join(device.uuid if device.part_of else f"{device.number} ({device.name})"
+                      for device in found) or _("none")
+    for name in (part.strip() for part in names.split(",") if part.strip()):
+        match = _called(found, name)
+        if len(match) > 1:
+            raise NoSuchDevice(found=shown, reason=_(
+                "Several devices have names that begin with {name}.").format(name=name))
         if not match:
-            break
-        left.append(match[0])
-    return tuple(left)
+            raise NoSuchDevice(found=shown, reason=_(
+                "There is no device {name}.").format(name=name))
+        if match[0] in named:
+            raise NoSuchDevice(found=shown, reason=_(
+                "The device {name} is named twice.").format(name=name))
+        named += match
+
+
+def spelled(found: Sequence[Device], visible: str) -> str:
+    """VISIBLE with GPUs by their numbers, which every vLLM reads, and with the whole names of MIG
+    devices, which have no number; what is not known stays as it is."""
+    names = []
+    for name in (part.strip() for part in visible.split(",")):
+        match = _called(found, name)
+        if len(match) == 1:
+            name = match[0].uuid if match[0].part_of else str(match[0].number)
+        names.append(name)
+    return ",".join(names)
 
 
 def to_use(found: Sequence[Device], visible: str | None,
            values: Mapping[str, Any]) -> tuple[Device, ...]:
     """Those of FOUND, what the driver shows, that an engine with the settings VALUES uses, in
     order. VISIBLE is what ``CUDA_VISIBLE_DEVICES`` is then (None: not set). Empty where the driver
-    shows none; raises NoSuchDevice, TooFewDevices."""
+    shows none; raises NoSuchDevice, OnePartOnly, TooFewDevices."""
     if not found:
         return ()
-    usable = chosen(found, visible)
     if values["devices"]:
-        names = [name.strip() for name in str(visible).split(",") if name.strip()]
-        if len(usable) < len(names):
-            raise NoSuchDevice(number=names[len(usable)], count=len(found))
+        check(found, str(visible))
+    usable = chosen(found, visible)
     needed = (int(values["tensor_parallel"]) * int(values["pipeline_parallel"])
               * int(values["data_parallel"]))
     if needed > len(usable):
+        if usable and usable[0].part_of:
+            raise OnePartOnly(name=usable[0].name, needed=needed)
         raise TooFewDevices(needed=needed, count=len(usable))
     return usable[:needed]
+
+
+def _called(found: Sequence[Device], name: str) -> list[Device]:
+    """Those of FOUND that NAME may mean: a GPU's number, or the beginning of a UUID."""
+    if name.isdecimal():
+        return [device for device in found
+                if not device.part_of and device.number == int(name)]
+    exact = [device for device in found if device.uuid == name]
+    return exact or [device for device in found if name and device.uuid.startswith(name)]
 
 
 @contextmanager
@@ -108,9 +164,31 @@ def _library() -> Iterator[Any]:
             nvml.nvmlShutdown()
 
 
-def _device(nvml: Any, number: int) -> Device:
+def _gpu(nvml: Any, number: int) -> Iterator[Device]:
+    """GPU NUMBER, and behind it its parts."""
     handle = nvml.nvmlDeviceGetHandleByIndex(number)
-    memory = nvml.nvmlDeviceGetMemoryInfo(handle)
+    try:
+        mode = nvml.nvmlDeviceGetMigMode(handle)[0]
+    except nvml.NVMLError:  # It has no such mode.
+        mode = nvml.NVML_DEVICE_MIG_DISABLE
+    gpu = _device(nvml, handle, number, partitioned=mode == nvml.NVML_DEVICE_MIG_ENABLE)
+    yield gpu
+    if gpu.partitioned:
+        for place in range(nvml.nvmlDeviceGetMaxMigDeviceCount(handle)):
+            try:
+                part = nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, place)
+            except nvml.NVMLError:  # Nobody made one at this place, or it is not for us.
+                continue
+            yield _device(nvml, part, number, part_of=gpu.uuid)
+
+
+def _device(nvml: Any, handle: Any, number: int, *, partitioned: bool = False,
+            part_of: str = "") -> Device:
+    try:
+        memory = nvml.nvmlDeviceGetMemoryInfo(handle)
+        total, free = int(memory.total), int(memory.free)
+    except nvml.NVMLError:  # Of a GPU of which this container has one part only.
+        total = free = 0
     try:
         running = nvml.nvmlDeviceGetComputeRunningProcesses(handle)
     except nvml.NVMLError:  # Not allowed in this container.
@@ -118,8 +196,7 @@ def _device(nvml: Any, number: int) -> Device:
     users = tuple(User(entry.pid, _name_of(entry.pid), int(entry.usedGpuMemory or 0))
                   for entry in running)
     return Device(number, _text(nvml.nvmlDeviceGetUUID(handle)),
-                  _text(nvml.nvmlDeviceGetName(handle)), int(memory.total), int(memory.free),
-                  users)
+                  _text(nvml.nvmlDeviceGetName(handle)), total, free, users, partitioned, part_of)
 
 
 def _text(value: str | bytes) -> str:

@@ -40,11 +40,11 @@ class NoDevice(VersoError):
 
 
 class NoSuchDevice(VersoError):
-    """The setting names a device that is not there."""
+    """The setting names a device that is not there, or not clearly."""
 
     code = "vllm.device"
-    message = N_("There is no device {number}: this machine shows {count}, numbered from 0.")
-    hint = N_("Correct “Devices” in the settings.")
+    message = N_("{reason} This machine shows: {found}.")
+    hint = N_("Correct “Devices” in the settings; `nvidia-smi -L` lists numbers and names.")
 
 
 class TooFewDevices(VersoError):
@@ -53,6 +53,25 @@ class TooFewDevices(VersoError):
     code = "vllm.devices"
     message = N_("Tensor × pipeline × data parallel need {needed} devices; {count} can be used.")
     hint = N_("Lower them in the settings, or name more devices.")
+
+
+class OnePartOnly(VersoError):
+    """The parallel settings need more than the MIG device that CUDA shows."""
+
+    code = "vllm.devices_mig"
+    message = N_("Tensor × pipeline × data parallel need {needed} devices, and beside a part of a "
+                 "GPU ({name}, MIG) CUDA shows a process no other device.")
+    hint = N_("Set them to 1. For several parts start a vLLM server on each, and ask them with the "
+              "engine for servers.")
+
+
+class PartNotTaken(VersoError):
+    """The installed vLLM cannot be given a part of a GPU by its name."""
+
+    code = "vllm.device_mig"
+    message = N_("vLLM {version} cannot be given a part of a GPU ({name}, MIG) by its name.")
+    hint = N_("Run Verso, or a vLLM server, in a container that is given only this part (docker "
+              "run --gpus '\"device={name}\"') with “Devices” empty; or use a later vLLM.")
 
 
 class OutOfMemory(VersoError):

@@ -23,6 +23,7 @@ from desktop.engines.vllm import arguments, devices, images, preflight, tokens, 
 from desktop.engines.vllm.failures import (
     NoDevice,
     OutOfMemory,
+    PartNotTaken,
     StartFailed,
     memory,
     root_cause,
@@ -52,7 +53,11 @@ _ENVIRONMENT = {
     "VLLM_NO_USAGE_STATS": "1",
     "DO_NOT_TRACK": "1",
 }
-_PREFERRED = {"TOKENIZERS_PARALLELISM": "false"}
+_PREFERRED = {
+    "TOKENIZERS_PARALLELISM": "false",
+    # Numbers are those of nvidia-smi; by itself CUDA counts from the fastest GPU.
+    "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+}
 """Set unless a person has."""
 
 
@@ -94,6 +99,8 @@ class Loader:
         _prepare_environment(values, needs)
         self._progress(_("Loading vLLM {version}").format(version=found.vllm), -1.0)
         cpu, device_type = _platform(found)
+        if device_type == "cuda":
+            _name_devices(values, found.vllm)
         known, typed = _typed(extra, found)
         usable = _usable(values, typed) if device_type == "cuda" else ()
         if cpu:
@@ -190,6 +197,27 @@ def _platform(found: versions.Versions) -> tuple[bool, str]:
     return bool(current_platform.is_cpu()), str(current_platform.device_type)
 
 
+def _name_devices(values: Mapping[str, Any], version: str) -> None:
+    """Have the chosen devices named so that vLLM VERSION, before it looks at one, understands it;
+    raises NoSuchDevice, PartNotTaken."""
+    visible = os.environ.get(devices.VISIBLE)
+    if not visible:
+        return
+    found = devices.devices()
+    if values["devices"] and found:
+        devices.check(found, visible)
+    visible = os.environ[devices.VISIBLE] = devices.spelled(found, visible)
+    first = visible.partition(",")[0]
+    if first.startswith("MIG-"):
+        from vllm.platforms import current_platform
+
+        try:  # Some versions take every name for a number, or a part's place for a GPU's.
+            current_platform.get_device_name(0)
+        except Exception as error:
+            raise PartNotTaken(version=version, name=first,
+                               detail=f"{type(error).__name__}: {error}") from error
+
+
 def _limit_cache() -> int:
     """Bytes of KV cache where the engine computes on the processor. By itself vLLM takes nearly
     all of the machine's memory."""
@@ -232,8 +260,8 @@ def _with(values: Mapping[str, Any], typed: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _usable(values: Mapping[str, Any], typed: Mapping[str, Any]) -> tuple[devices.Device, ...]:
-    """The GPUs that will be used, in order; raises NoSuchDevice, TooFewDevices. Empty where the
-    driver does not tell."""
+    """The GPUs that will be used, in order; raises NoSuchDevice, OnePartOnly, TooFewDevices. Empty
+    where the driver does not tell."""
     return devices.to_use(devices.devices(), os.environ.get(devices.VISIBLE),
                           _with(values, typed))
 

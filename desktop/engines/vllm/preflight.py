@@ -109,6 +109,8 @@ def memory(values: Mapping[str, Any], needed: Need, devices: Sequence[Device]) -
     OutOfMemory with the settings that would fit."""
     share = float(values["memory_utilization"])
     for device in devices:
+        if not device.total:  # The driver does not tell.
+            continue
         wanted = share * device.total
         if device.free < wanted:
             raise _occupied(device, share, needed)

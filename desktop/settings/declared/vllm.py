@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import re
+
 from desktop.i18n import N_
 from desktop.settings.declare import Applies, Section, Setting
 
 _LOCAL = frozenset({"vllm", "ascend", "ascend-legacy"})
 _VLLM = frozenset({"vllm", "ascend"})
+_LEGACY = frozenset({"ascend-legacy"})
+
+
+def _are_devices(value: str) -> bool:
+    names = [name.strip() for name in value.split(",")] if value.strip() else []
+    return len(set(names)) == len(names) and all(
+        re.fullmatch(r"[0-9]+|(?:GPU|MIG)-[0-9A-Za-z/-]+", name) for name in names)
+
 
 VLLM: tuple[Setting, ...] = (
     Setting(
@@ -24,9 +34,18 @@ VLLM: tuple[Setting, ...] = (
     ),
     Setting(
         "devices", str, "", N_("Devices"),
-        N_("Numbers of the accelerators to use, separated by commas; empty: all that the system "
-           "shows."),
+        N_("Accelerators to use, separated by commas: their numbers as nvidia-smi or npu-smi "
+           "counts, for NVIDIA also names (GPU-…, MIG-…); empty: all that the system shows."),
         Section.ENGINE, Applies.ENGINE_RESTART, engines=_LOCAL, shapes_result=False,
+        check=lambda value: _are_devices(str(value)),
+        words=N_("numbers such as 0,1 or names such as GPU-… and MIG-…, separated by commas, none "
+                 "twice"),
+    ),
+    Setting(
+        "official_code", str, "", N_("Official code"),
+        N_("Folder of the model's official vLLM code, or of the copy that `verso prepare-npu` "
+           "made of it; empty: deepseek_ocr2_npu or DeepSeek-OCR-2 in your home folder."),
+        Section.ENGINE, Applies.ENGINE_RESTART, is_path=True, engines=_LEGACY,
     ),
     Setting(
         "memory_utilization", float, 0.85, N_("Memory utilization"),

@@ -192,4 +192,6 @@ def test_visible_devices_as_cuda_reads_them() -> None:
     assert numbers("2,0") == [2, 0]
     assert numbers("GPU-3") == [3]
     assert numbers("1,9,2") == [1]
+    assert numbers("GPU-,1") == []  # whose beginning it is cannot be told
+    assert numbers("1,GPU-1aa") == []
     assert numbers("") == numbers("-1") == []
