@@ -1,0 +1,54 @@
+"""What can go wrong with a measurement."""
+
+from __future__ import annotations
+
+from desktop.errors import VersoError
+from desktop.i18n import N_
+
+
+class BadPlan(VersoError):
+    """Something about what is to be measured that cannot be."""
+
+    code = "benchmark.plan"
+    message = N_("{what}")
+    hint = N_("See verso bench --help.")
+
+
+class NothingToRead(VersoError):
+    """None of the files holds a page."""
+
+    code = "benchmark.no_pages"
+    message = N_("There is no page to measure with in {paths}.")
+    hint = N_("Name an image, a PDF or a folder that holds some.")
+
+
+class EngineDiedMeasured(VersoError):
+    """The worker ended in the middle of a level."""
+
+    code = "benchmark.engine_died"
+    message = N_("The engine ended while it was measured: {reason}")
+    hint = N_("Its finished rounds are kept. Try fewer pages at once, or see the log.")
+
+
+class EngineSilent(VersoError):
+    """Nothing was heard of a page for too long."""
+
+    code = "benchmark.silent"
+    message = N_("The engine has said nothing about a page for {seconds} s.")
+    hint = N_("The level was given up. Raise “{title}” ({flag}) if a page takes that long.")
+
+
+class NothingRead(VersoError):
+    """A level in which no page was read to its end."""
+
+    code = "benchmark.nothing_read"
+    message = N_("No page was read to its end: {reason}")
+    hint = N_("Read one of them with verso convert to see why.")
+
+
+class NotWritten(VersoError):
+    """A result file could not be written."""
+
+    code = "benchmark.not_written"
+    message = N_("The result could not be written to {path}: {reason}.")
+    hint = N_("Check that the folder exists and can be written to.")

@@ -1,0 +1,97 @@
+"""The pages that are read: of files and folders, each once; requests go round them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from desktop import paths
+from desktop.benchmark.errors import NothingToRead
+from desktop.errors import Problem
+from desktop.intake.errors import IntakeError, PasswordNeeded
+from desktop.intake.rasterizer import Rasterizer
+from desktop.intake.walk import walk
+
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page of a file."""
+
+    path: str
+    number: int
+    name: str
+    """For tables: the file's name, with the page's number where it has several."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Distinct pages, in order. Request k reads page k modulo their number, in each round anew:
+    so a file is copied, and a folder cycled."""
+
+    sources: tuple[str, ...]
+    """As named by the person."""
+    pages: tuple[Page, ...]
+    files: int
+    digest: str
+    """SHA-256 over contents and page numbers: equal pages, equal digest, wherever they lie."""
+    left_out: tuple[tuple[str, Problem], ...] = ()
+    """Files that cannot be read, and why."""
+
+    def page(self, index: int) -> Page:
+        """That of the INDEXth request of a round, from 0."""
+        return self.pages[index % len(self.pages)]
+
+
+def samples() -> list[Path]:
+    """The documents that come with Verso."""
+    return sorted(path for path in (paths.resources() / "samples").iterdir()
+                  if not path.name.startswith("."))
+
+
+def gather(sources: Sequence[Path], cache: Path) -> Workload:
+    """Open SOURCES (files, folders with all they hold; none: the samples) and list their pages.
+
+    Blocks: a drawing process examines each file. A file of a folder that cannot be read is left
+    out. Raises what opening raises for one that was named, NothingToRead.
+    """
+    named = [path.absolute() for path in sources] or samples()
+    rasterizer = Rasterizer(cache / "benchmark", processes=1)
+    pages: list[Page] = []
+    left_out: list[tuple[str, Problem]] = []
+    digest = hashlib.sha256()
+    files = 0
+    try:
+        for path in walk(named):
+            try:
+                info = rasterizer.open(path).result()
+                if info.encrypted:
+                    raise PasswordNeeded
+                content = _digest(path)
+            except IntakeError as error:
+                if path in named:
+                    raise
+                left_out.append((str(path), error.problem()))
+                continue
+            files += 1
+            for number in range(1, info.pages + 1):
+                name = path.name if info.pages == 1 else f"{path.name} #{number}"
+                pages.append(Page(str(path), number, name))
+                digest.update(f"{content} {number}\n".encode())
+    finally:
+        rasterizer.close()
+    if not pages:
+        raise NothingToRead(paths=", ".join(str(path) for path in named))
+    return Workload(tuple(str(path) for path in sources), tuple(pages), files,
+                    digest.hexdigest(), tuple(left_out))
+
+
+def _digest(path: Path) -> str:
+    found = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(_BLOCK):
+            found.update(block)
+    return found.hexdigest()
