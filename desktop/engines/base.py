@@ -132,6 +132,10 @@ class Engine(abc.ABC):
         can be changed, so it is read in two halves."""
         return None
 
+    changed: Callable[[EngineReady], None] | None = None
+    """Set by the worker: to be called, in the loop's thread, when what ``start`` returned has
+    become something else."""
+
     async def watch(self) -> EngineDied | None:
         """Awaited once the engine is ready: returns when it has died, which nobody else notices
         while no page is with it; None where only a page can tell."""

@@ -114,7 +114,8 @@ class EngineLoading(Event, frozen=True, tag=True):
 
 
 class EngineReady(Event, frozen=True, tag=True):
-    """What the engine got. Figures that do not exist for an engine are 0 or ""."""
+    """What the engine got; said again when that has changed (a server it uses was started anew).
+    Figures that do not exist for an engine are 0 or ""."""
 
     engine: str
     model: str

@@ -21,6 +21,7 @@ from desktop.protocol.messages import (
     CancelPage,
     EngineFailed,
     EngineLoading,
+    EngineReady,
     PageFinished,
     PageStarted,
     ProblemData,
@@ -169,12 +170,19 @@ class Worker:
             _log.exception("loading the engine failed")
             self.fail(EngineCrashed(title=title, detail=traceback.format_exc()), fatal=False)
         else:
-            self._outbox.send(ready)
             self._engine.grown = self._fill
+            self._engine.changed = self._ready
             self._watch = self._loop.create_task(self._watched(self._engine))
+            if self._wanted is None:
+                self._wanted = int(command.settings.get("concurrency") or 0)
+            self._ready(ready)
+
+    def _ready(self, ready: EngineReady) -> None:
+        """The engine is ready, or has become something else."""
+        if not self._stop.is_set():
+            self._outbox.send(ready)
             self._capacity = max(1, ready.capacity)
-            self._set_concurrency(int(command.settings.get("concurrency") or 0)
-                                  if self._wanted is None else self._wanted)
+            self._set_concurrency(self._wanted or 0)
 
     async def _watched(self, engine: Engine) -> None:
         try:

@@ -159,6 +159,34 @@ def test_pages_begin_when_an_engine_s_budget_grows_by_itself(
 
 
 @pytest.mark.logs_errors
+def test_an_engine_that_becomes_larger_says_so_and_reads_more_at_once(
+        odd: type[Odd], monkeypatch: pytest.MonkeyPatch) -> None:
+    engines: list[Odd] = []
+    asked: list[int] = []
+    larger = m.EngineReady("odd", "", "", capacity=3, cache_tokens=9)
+    all_three = asyncio.Event()
+
+    async def reading(page: m.SubmitPage) -> AsyncIterator[Output]:
+        (engine,) = engines
+        assert engine.changed is not None
+        if page.page_id == "3":
+            all_three.set()
+        elif page.page_id == "2":
+            asyncio.get_running_loop().call_soon(engine.changed, larger)
+        await asyncio.wait_for(all_three.wait(), 20)  # None ends before the third has begun.
+        yield Finish()
+
+    odd.reading = staticmethod(reading)
+    monkeypatch.setattr(odd, "__init__", lambda self: engines.append(self))
+    monkeypatch.setattr(odd, "set_concurrency", lambda self, pages: asked.append(pages))
+    events = run(0.05, page("1"), page("2"), page("3"), 0.3)
+    assert [event for event in events if isinstance(event, m.EngineReady)] == [READY, larger]
+    assert {key: end.finish for key, end in ends(events).items()} == dict.fromkeys(
+        "123", "complete")
+    assert asked == [2, 3]
+
+
+@pytest.mark.logs_errors
 def test_an_engine_that_swallows_a_cancel(odd: type[Odd]) -> None:
     async def reading(page: m.SubmitPage) -> AsyncIterator[Output]:
         while True:

@@ -25,7 +25,14 @@ from desktop.engines.remote.errors import (
     Silent,
 )
 from desktop.engines.remote.pool import Lease, Member, Pool
-from desktop.engines.remote.probe import Report, choose, examine, has_guard, problem_of
+from desktop.engines.remote.probe import (
+    Report,
+    cache_tokens,
+    choose,
+    examine,
+    has_guard,
+    problem_of,
+)
 from desktop.errors import VersoError
 from desktop.i18n import _
 from desktop.protocol.messages import EngineReady, SubmitPage
@@ -49,12 +56,15 @@ class Node:
 
     connection: Connection
     model: str = ""
+    """Empty until it was seen to be of use."""
     context: int = 0
     """Tokens; 0: unknown."""
     guard: bool = False
     """Whether it was seen to have the n-gram processor."""
     cache_tokens: int = 0
     version: str = ""
+    notes: tuple[str, ...] = ()
+    """What is not as it should be."""
 
     @property
     def pages(self) -> int:
@@ -65,9 +75,11 @@ class Node:
 
     def learn(self, report: Report) -> None:
         """Take over what was found out."""
-        self.model, self.context, self.version = report.model, report.context, report.version
-        self.guard = report.guard is True
-        self.cache_tokens = report.cache_tokens
+        self.notes = tuple(report.notes())
+        if report.error is None:
+            self.model, self.context, self.version = report.model, report.context, report.version
+            self.guard = report.guard is True
+            self.cache_tokens = report.cache_tokens
 
 
 class RemoteEngine(Engine):
@@ -80,8 +92,10 @@ class RemoteEngine(Engine):
         self._pool: Optional[Pool[Node]] = None
         self._wanted = ""
         self._workers: Optional[ThreadPoolExecutor] = None
-        self._whole = 0
-        """Pages at once by the servers' own sizes."""
+        self._told: Optional[EngineReady] = None
+        """What was said of the servers at last."""
+        self._asked = 0
+        """Pages at once that were asked for; 0: as many as the servers choose together."""
 
     async def start(self, settings: dict[str, Any], progress: Progress) -> EngineReady:
         """Ask every server what it is and try it with a page.
@@ -102,23 +116,14 @@ class RemoteEngine(Engine):
         reports = await self._examine_all(progress)
         members = [Member(node, node.connection.name, node.pages) for node in self._nodes]
         self._pool = Pool(members, self._look, self._grew)
-        self._whole = sum(node.pages for node in self._nodes)
-        self.set_concurrency(self._whole)
+        self._spread()
         for member, report in zip(members, reports, strict=True):
             if report.error is not None:
                 self._pool.rest(member, report.error)
-        good = [node for node, report in zip(self._nodes, reports, strict=True)
-                if report.error is None]
-        if not good:
+        if all(report.error is not None for report in reports):
             raise _none(reports)
-        contexts = [node.context for node in good if node.context]
-        versions = {f"vllm {node.connection.name}": node.version for node in good if node.version}
-        return EngineReady(
-            engine=self.name, model=", ".join(dict.fromkeys(node.model for node in good)),
-            device=", ".join(node.connection.name for node in good),
-            capacity=self._whole, cache_tokens=sum(node.cache_tokens for node in good),
-            context=min(contexts, default=0), versions=versions,
-            notes=tuple(line for report in reports for line in report.notes()))
+        self._told = self._got()
+        return self._told
 
     async def read(self, page: SubmitPage) -> AsyncIterator[Output]:
         """Have the page read, as often as needed, by one server after another."""
@@ -184,13 +189,9 @@ class RemoteEngine(Engine):
     def set_concurrency(self, pages: int) -> None:
         """Spread PAGES over the servers by their size. As many as all servers would choose
         together is taken as no choice: each then gets what it begins promptly."""
-        if self._pool is None:
-            return
-        members = self._pool.members
-        whole = sum(member.server.pages for member in members)
-        for member in members:
-            own = member.server.pages
-            member.allow(max(1, -(-pages * own // whole)), steered=pages == self._whole)
+        told = self._told.capacity if self._told is not None else 0
+        self._asked = 0 if pages == told else pages
+        self._spread()
 
     async def close(self) -> None:
         """Close every connection."""
@@ -202,6 +203,29 @@ class RemoteEngine(Engine):
             self._workers.shutdown(wait=False, cancel_futures=True)
 
     # --- inside
+
+    def _spread(self) -> None:
+        """Give every server its share of the pages."""
+        if self._pool is None:
+            return
+        whole = sum(node.pages for node in self._nodes)
+        for member in self._pool.members:
+            own = member.server.pages
+            share = max(1, -(-self._asked * own // whole)) if self._asked else own
+            member.allow(share, steered=not self._asked)
+
+    def _got(self) -> EngineReady:
+        """What the servers are together, as far as is known."""
+        known = [node for node in self._nodes if node.model]
+        return EngineReady(
+            engine=self.name, model=", ".join(dict.fromkeys(node.model for node in known)),
+            device=", ".join(node.connection.name for node in known),
+            capacity=sum(node.pages for node in self._nodes),
+            cache_tokens=sum(node.cache_tokens for node in known),
+            context=min((node.context for node in known if node.context), default=0),
+            versions={f"vllm {node.connection.name}": node.version
+                      for node in known if node.version},
+            notes=tuple(line for node in self._nodes for line in node.notes))
 
     async def _examine_all(self, progress: Progress) -> list[Report]:
         done = 0
@@ -223,16 +247,30 @@ class RemoteEngine(Engine):
     async def _look(self, node: Node) -> None:
         """Whether NODE is well enough for a page; raises Passing, VersoError."""
         if node.model:
-            found = choose(await node.connection.models(), node.model, node.connection.name)
-            # It may have been started anew in the meantime, in another way.
-            node.context = found.context or node.context
-            guard = await has_guard(node.connection, node.model)
-            node.guard = node.guard if guard is None else guard
-            return
-        report = await examine(node.connection, self._wanted)
-        if report.error is not None:
-            raise report.error
-        node.learn(report)
+            await self._look_again(node)
+        else:
+            report = await examine(node.connection, self._wanted)
+            if report.error is not None:
+                raise report.error
+            node.learn(report)
+        self._spread()
+        got = self._got()
+        if got != self._told:
+            self._told = got
+            if self.changed is not None:
+                self.changed(got)
+
+    async def _look_again(self, node: Node) -> None:
+        """At NODE, which was well before. It may have been started anew in the meantime, in
+        another way; what it does not tell now is taken to be as it was."""
+        found = choose(await node.connection.models(), self._wanted, node.connection.name)
+        version, metrics, guard = await asyncio.gather(
+            node.connection.version(), node.connection.metrics(),
+            has_guard(node.connection, found.name))
+        node.model, node.context = found.name, found.context or node.context
+        node.version = version or node.version
+        node.cache_tokens = cache_tokens(metrics) or node.cache_tokens
+        node.guard = node.guard if guard is None else guard
 
     def _without_guard(self, page: SubmitPage) -> frozenset[str]:
         """Servers that cannot do what PAGE wants, where others can."""

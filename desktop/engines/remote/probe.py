@@ -187,7 +187,7 @@ def problem_of(error: Trouble, server: str) -> Problem:
 async def _try(connection: Connection, report: Report) -> None:
     version, metrics, tag = await asyncio.gather(
         connection.version(), connection.metrics(), connection.tokens(_TAG, report.model))
-    report.version, report.cache_tokens = version, _cache_tokens(metrics)
+    report.version, report.cache_tokens = version, cache_tokens(metrics)
     forced, once = _forcing(tag)
     page, small, plain, guarded = await asyncio.gather(
         _ask(connection, report.model, testpage.LARGE, _NATURAL),
@@ -305,7 +305,7 @@ def _bare(address: str) -> bool:
     return parts.scheme == "http" and parts.hostname not in _LOCAL
 
 
-def _cache_tokens(metrics: str) -> int:
+def cache_tokens(metrics: str) -> int:
     """What the KV caches of all engines of a vLLM server hold together, from its metrics."""
     total = 0
     for line in metrics.splitlines():

@@ -178,9 +178,9 @@ def test_the_cache_of_all_engines_counts() -> None:
     text = ('# HELP vllm:cache_config_info x\n'
             'vllm:cache_config_info{block_size="16",engine="0",num_gpu_blocks="100"} 1.0\n'
             'vllm:cache_config_info{engine="1",num_gpu_blocks="50",block_size="16"} 1.0\n')
-    assert probe._cache_tokens(text) == 2400
-    assert probe._cache_tokens('vllm:cache_config_info{num_gpu_blocks="None"} 1.0') == 0
-    assert probe._cache_tokens("") == 0
+    assert probe.cache_tokens(text) == 2400
+    assert probe.cache_tokens('vllm:cache_config_info{num_gpu_blocks="None"} 1.0') == 0
+    assert probe.cache_tokens("") == 0
 
 
 def test_what_is_said_is_said_of_a_wrong_answer_too(server: FakeServer) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from desktop.engines.base import Output, Restarted
 from desktop.engines.remote import engine as engines
-from desktop.protocol.messages import SubmitPage
+from desktop.protocol.messages import EngineReady, SubmitPage
 from tests.engines.remote.driving import (
     MakePage,
     Serve,
@@ -90,6 +90,55 @@ def test_a_page_goes_to_another_server_than_the_one_that_broke(
     run(main())
 
 
+CACHE = 'vllm:cache_config_info{{block_size="16",num_gpu_blocks="{blocks}"}} 1.0\n'
+
+
+def test_a_server_started_anew_is_asked_anew_what_it_holds(
+        serve: Serve, a_page: MakePage) -> None:
+    """Its cache, context, version and the model's name may be others than before."""
+    first, second = serve(), serve()
+    first.metrics = CACHE.format(blocks=1000)
+    second.metrics = CACHE.format(blocks=4000)
+
+    async def main() -> None:
+        async with started(first, second) as (engine, ready):
+            told: list[EngineReady] = []
+            engine.changed = told.append
+            assert engine._pool is not None
+            members = engine._pool.members
+            small, large = (member.most for member in members)
+            assert (ready.cache_tokens, ready.capacity) == (80_000, small + large)
+            engine.set_concurrency(ready.capacity)
+            assert all(member.steered for member in members)
+            first.stop()
+            second.stop()
+            reading = asyncio.create_task(outputs(engine, a_page()))
+            await until(lambda: not engine._pool.usable())  # type: ignore[union-attr]
+            first.metrics = CACHE.format(blocks=8000)
+            first.models = [{"id": "ocr-2-anew", "max_model_len": 16384}]
+            first.start_again()
+            assert text_of(await reading) == PAGE
+            assert first.chats[-1]["model"] == "ocr-2-anew"
+            (now,) = told
+            assert now.cache_tokens == 128_000 + 64_000
+            assert now.model == "ocr-2-anew, DeepSeek-OCR-2"
+            assert members[0].most > small
+            assert members[1].most == large
+            assert now.capacity == members[0].most + large
+            # What the worker asks for then is no choice of a person's.
+            engine.set_concurrency(now.capacity)
+            assert all(member.steered for member in members)
+            engine.set_concurrency(10)
+            assert not any(member.steered for member in members)
+            assert sum(member.most for member in members) in (10, 11)
+            # One that comes back as it was is nothing to tell.
+            second.start_again()
+            await until(lambda: len(engine._pool.usable()) == 2)  # type: ignore[union-attr]
+            assert told == [now]
+
+    run(main())
+
+
 def test_one_of_two_is_out_from_the_start_and_comes_in_later(
         serve: Serve, a_page: MakePage) -> None:
     first, second = serve(), serve()
@@ -99,7 +148,10 @@ def test_one_of_two_is_out_from_the_start_and_comes_in_later(
     async def main() -> None:
         async with started(first, second) as (engine, ready):
             assert ready.device == second.name
-            assert any(first.name in note and "no model" in note for note in ready.notes)
+            assert first.name in ready.notes[0]
+            assert "no model" in ready.notes[0]
+            told: list[EngineReady] = []
+            engine.changed = told.append
             first.models = [{"id": "ocr"}]
 
             async def both() -> None:
@@ -108,5 +160,7 @@ def test_one_of_two_is_out_from_the_start_and_comes_in_later(
 
             await asyncio.wait_for(both(), 30)
             assert first.chats[-1]["model"] == "ocr"
+            assert told[-1].device == f"{first.name}, {second.name}"
+            assert told[-1].notes == ready.notes[1:]  # that it lists no model no longer holds
 
     run(main())
