@@ -66,6 +66,13 @@ ENGINES: tuple[EngineEntry, ...] = (
         "desktop.engines.vllm.engine:VllmEngine", needs=("vllm",), arguments=True,
     ),
     EngineEntry(
+        "ascend-legacy", N_("Official code"),
+        N_("Reads pages with the model's official code on vLLM 0.8.5: on an Ascend NPU "
+           "(vllm-ascend 0.8.5rc1) or an NVIDIA GPU."),
+        "desktop.engines.ascend_legacy.engine:AscendLegacyEngine", needs=("vllm",),
+        arguments=True, npu=True, official=True,
+    ),
+    EngineEntry(
         "remote", N_("vLLM server"),
         N_("Has pages read by vLLM servers elsewhere, one or several, with DeepSeek-OCR-2."),
         "desktop.engines.remote.engine:RemoteEngine", needs=("httpx",),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from desktop.client import interpreter, npu
+from desktop.engines.ascend_legacy import official
 from desktop.engines.registry import entry
 from desktop.models import places
 from desktop.settings import Values, setting
@@ -36,7 +37,7 @@ def prepare(values: Values, arguments: Mapping[str, str], fallback: str | None =
     ``--engine-arg``, FALLBACK the Python where the setting names none.
 
     Blocks for seconds; CANCEL ends it early. Raises VersoError with a way out: an interpreter
-    that cannot be used, no model, an NPU without its toolkit or driver.
+    that cannot be used, no model, no official code, an NPU without its toolkit or driver.
     """
     engine = entry(values["engine"])
     settings: dict[str, Any] = values.as_dict()
@@ -55,6 +56,8 @@ def prepare(values: Values, arguments: Mapping[str, str], fallback: str | None =
     if setting("model").applies_to(engine.name):
         # Whether it is complete, and of the right kind, the engine says.
         settings["model"] = str(places.locate(values))
+    if setting("official_code").applies_to(engine.name):
+        settings["official_code"] = str(official.located(str(values["official_code"])))
     environment: Mapping[str, str | None] = {}
     if engine.npu:
         environment = npu.start_environment(program or "", devices=str(values["devices"]),

@@ -156,7 +156,7 @@ class Reader:
                 elif isinstance(event, EngineReady):
                     ready = event
                 assert not (isinstance(event, EngineFailed) and event.fatal), "\n".join(
-                    [*map(str, event.problem), *self.recorder.log()[-60:]])
+                    [*map(str, event.problem.problem()), *self.recorder.log()[-60:]])
             return ready
         ready: EngineReady = self.until(found, LOAD)
         return ready

@@ -18,7 +18,7 @@ from desktop.protocol.messages import EngineReady
 from desktop.settings import Values
 from tests.client.recorder import QUICK, Recorder
 from tests.engines.ascend import trees
-from tests.support import environments
+from tests.support import environments, legacy_vllm
 
 STACKS = {"ascend": ("0.18.0", "0.18.0"), "ascend-legacy": ("0.8.5rc1", "0.8.5.post1")}
 """Engine → versions of vllm-ascend and vLLM."""
@@ -47,6 +47,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     (base / "cann").symlink_to("cann-8.5.1")
     trees.driver(base)
     trees.nnal(base, "8.5.1")
+    legacy_vllm.official_tree(tmp_path / "home/deepseek_ocr2_npu")
     entries = tuple(registry.EngineEntry(
         name, name, "", "nowhere:Engine", needs=("vllm", "vllm_ascend", "torch_npu"), npu=True,
         official=name == "ascend-legacy")
@@ -115,6 +116,23 @@ def test_without_the_driver_no_engine_is_started(tmp_path: Path, machine: Path) 
         prepared(tmp_path, "ascend", tmp_path / "noted")
     assert caught.value.code == "ascend.environment.driver"
     assert caught.value.problem().hint
+
+
+def test_the_official_code_is_looked_for_before_the_worker_starts(tmp_path: Path) -> None:
+    named = legacy_vllm.official_tree(tmp_path / "checkout/DeepSeek-OCR2-master/DeepSeek-OCR2-vllm")
+    home = (tmp_path / "home/deepseek_ocr2_npu").resolve()
+    noted = tmp_path / "noted"
+    found = prepared(tmp_path, "ascend-legacy", noted)
+    assert found.settings["official_code"] == str(home)
+    values = Values({"engine": "ascend-legacy", "model": str(tmp_path / "model"),
+                     "engine_interpreter": str(tmp_path / "env")})
+    found = prepare(values.with_(official_code=str(tmp_path / "checkout")), {})
+    assert found.settings["official_code"] == str(named.resolve())
+    shutil.rmtree(home)
+    with pytest.raises(VersoError) as caught:
+        prepare(values, {})
+    assert caught.value.code == "legacy.no_code"
+    assert str(home) in caught.value.problem().message
 
 
 def test_other_engines_are_left_alone(tmp_path: Path) -> None:

@@ -111,6 +111,15 @@ VLLM: tuple[Setting, ...] = (
         shapes_result=False,
     ),
     Setting(
+        "engine_cores", int, 0, N_("Engine cores"),
+        N_("Processes of vLLM's engine that share a device. The device waits while one prepares "
+           "its next step; with two, the other computes meanwhile. Each holds a copy of the "
+           "weights and its share of the memory, and they start one after the other. 0: two where "
+           "one GPU has room for them and many pages may be in flight, else one."),
+        Section.ENGINE, Applies.ENGINE_RESTART, minimum=0, maximum=8, step=1,
+        engines=frozenset({"vllm"}), shapes_result=False,
+    ),
+    Setting(
         "pipeline_parallel", int, 1, N_("Pipeline parallel"),
         N_("Devices that each hold some of the model's layers."),
         Section.ENGINE, Applies.ENGINE_RESTART, minimum=1, maximum=64, step=1, engines=_VLLM,
@@ -121,6 +130,13 @@ VLLM: tuple[Setting, ...] = (
         N_("Tokens of a block of the KV cache; 0 lets vLLM choose."),
         Section.ENGINE, Applies.ENGINE_RESTART, minimum=0, maximum=1024, step=16,
         unit="tokens", engines=_VLLM, shapes_result=False,
+    ),
+    Setting(
+        "swap_space", float, 0.0, N_("Swap space"),
+        N_("Memory of this machine, for each device, to which vLLM 0.8.5 may put pages aside "
+           "when the KV cache is full; 0: it reads them again."),
+        Section.ENGINE, Applies.ENGINE_RESTART, minimum=0, maximum=1024, step=1, unit="GiB",
+        engines=_LEGACY, shapes_result=False,
     ),
     Setting(
         "speculative", int, 0, N_("Speculative tokens"),

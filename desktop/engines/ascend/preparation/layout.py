@@ -163,7 +163,7 @@ def _sam(source: Source) -> None:
     if not imports:
         source.lack("from flash_attn import …")
     for node in imports:
-        assert isinstance(node, ast.Import | ast.ImportFrom)
+        assert isinstance(node, (ast.Import, ast.ImportFrom))
         source.comment_out(node)
         for alias in node.names:
             name = (alias.asname or alias.name).split(".")[0]

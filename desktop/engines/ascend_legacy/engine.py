@@ -1,0 +1,306 @@
+"""The engine ``ascend-legacy``: vLLM 0.8.5's AsyncLLMEngine (V0) in the worker's own process."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import logging
+import re
+import tempfile
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Optional
+
+from desktop.engines.ascend_legacy import loading
+from desktop.engines.ascend_legacy.arguments import SEQUENCES
+from desktop.engines.ascend_legacy.pages import Pages
+from desktop.engines.base import Engine, EngineDied, Finish, Output, Progress, Text
+from desktop.engines.model import fitting, outcome, prompts, sampling
+from desktop.engines.visual_tokens import visual_tokens
+from desktop.engines.vllm import devices, warmup
+from desktop.engines.vllm.failures import PageRefused, PageTooLong, died
+from desktop.engines.vllm.output import OutputTail
+from desktop.errors import VersoError
+from desktop.i18n import N_, _
+from desktop.protocol.messages import EngineReady, SubmitPage
+
+_log = logging.getLogger(__name__)
+
+_FULL = 0.95
+"""Share of the KV cache that admitted pages are expected to fill: blocks are taken whole, and
+some pages write more than expected."""
+_FULL_PAGE = visual_tokens(*warmup.SIZE).tokens
+"""Visual tokens of a full page."""
+_WATCH = 1.0
+"""Seconds between two looks at whether vLLM lives."""
+_STEPS: tuple[tuple[str, str], ...] = (
+    (r"Starting to load model", N_("Loading the weights")),
+    (r"Loading (?:safetensors|pt) checkpoint shards:\s+(\d+)%", N_("Loading the weights")),
+    (r"Captur(?:ing|e) (?:the model for )?CUDA ?[Gg]raphs?", N_("Capturing graphs")),
+)
+"""Lines of vLLM's that tell how far it is, and the step in words."""
+
+
+class AscendLegacyEngine(Engine):
+    """One AsyncLLMEngine; pages are its requests."""
+
+    name = "ascend-legacy"
+
+    def __init__(self) -> None:
+        self._output = OutputTail()
+        self._thread: Optional[ThreadPoolExecutor] = None
+        self._loaded: Optional[loading.Loaded] = None
+        self._pages: Optional[Pages] = None
+        self._context = 0
+        self._expectation = fitting.Expectation()
+        self._numbers = itertools.count(1)
+
+    async def start(self, settings: dict[str, Any], progress: Progress) -> EngineReady:
+        """Load the official code, vLLM and the model, read a page; raises VersoError."""
+        self._output.listener = _listener(progress)
+        self._output.begin()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="engine")
+        loader = loading.Loader(settings, self._output, progress)
+        self._loaded = loaded = await asyncio.get_running_loop().run_in_executor(
+            self._thread, loader.load)
+        core = loaded.engine.engine
+        self._context = int(core.model_config.max_model_len)
+        cache_tokens = (int(core.cache_config.num_gpu_blocks or 0)
+                        * int(core.cache_config.block_size or 0))
+        self.budget = int(cache_tokens * _FULL)
+        self._pages = Pages(loaded.code)
+        progress(_("Reading a first page"), -1.0)
+        await self._warm_up()
+        self._output.listener = None
+        return await self._report(cache_tokens)
+
+    async def read(self, page: SubmitPage) -> AsyncIterator[Output]:
+        """Stream the page's text; raises EngineDied, PageTooLong, PageRefused, BadPrompt,
+        PageUnreadable."""
+        assert self._loaded is not None
+        assert self._pages is not None
+        visual = fitting.sent(page.width, page.height, page.settings).tokens
+        text = prompts.completion(page.settings)
+        length = visual + fitting.PROMPT_TOKENS
+        limit = sampling.limit(page.settings, self._context, length)
+        if limit.tokens < 1:
+            raise PageTooLong(tokens=length, context=self._context)
+        request = f"{page.page_id}/{page.attempt}/{next(self._numbers)}"
+        ending = outcome.Ending()
+        written, reason = 0, None
+        try:
+            ready = await self._pages.prompt(page, text)
+            parameters = self._parameters(page, limit.tokens)
+            async with contextlib.AsyncExitStack() as stack:
+                stack.push_async_callback(self._abort, request)
+                async for result in self._loaded.engine.generate(ready, parameters, request):
+                    length = len(result.prompt_token_ids or ()) or length
+                    for part in result.outputs:
+                        written += len(part.token_ids)
+                        said = ending.feed(part.text)
+                        if said or part.token_ids:
+                            yield Text(said, len(part.token_ids))
+                        reason = part.finish_reason or reason
+        except VersoError:
+            raise
+        except Exception as error:
+            raise await self._failure(error) from error
+        if rest := ending.finish():
+            yield Text(rest)
+        word = outcome.outcome(reason)
+        if word is None:
+            raise await self._broken_off(reason)
+        if word == "length" and not written:
+            # So the V0 scheduler says that the page alone is too much for its cache.
+            raise PageRefused(reason=_("its {tokens} tokens do not fit into the KV cache").format(
+                tokens=length))
+        if word == "complete":
+            self._expectation.learn(visual, written)
+        yield Finish(word, length, written, limit.tokens)
+
+    def cost(self, page: SubmitPage) -> int:
+        """Tokens that the page will fill of the KV cache: its own and those it is expected to
+        write."""
+        visual = fitting.sent(page.width, page.height, page.settings).tokens
+        prompt = visual + fitting.PROMPT_TOKENS
+        limit = sampling.limit(page.settings, self._context, prompt)
+        return prompt + self._expectation.of(visual, limit.tokens)
+
+    def parts(self, page: SubmitPage) -> tuple[tuple[int, int, int, int], ...]:
+        """Slices of a very long page."""
+        return fitting.parts(page)
+
+    def second_try(self, page: SubmitPage) -> Optional[SubmitPage]:
+        """With the no-repeat n-gram on, or a wider window of it. The V0 engine takes it with any
+        request."""
+        return sampling.second_try(page)
+
+    async def watch(self) -> Optional[EngineDied]:
+        """Asks vLLM each second whether it lives."""
+        while self._loaded is not None:
+            dead = await self._unhealthy()
+            if dead is not None and self._loaded is not None:
+                return await self._dead(dead)
+            await asyncio.sleep(_WATCH)
+        return None
+
+    async def close(self) -> None:
+        """End vLLM's loop and its processes, where it has any."""
+        if self._pages is not None:
+            self._pages.close()
+        if self._loaded is not None and self._thread is not None:
+            loaded, self._loaded = self._loaded, None
+            loaded.engine.shutdown_background_loop()
+            await asyncio.get_running_loop().run_in_executor(self._thread, _shut_down,
+                                                             loaded.engine)
+        if self._thread is not None:
+            self._thread.shutdown(wait=False)
+        self._output.end()
+
+    # --- inside
+
+    def _parameters(self, page: SubmitPage, most: int) -> Any:
+        from vllm.sampling_params import RequestOutputKind, SamplingParams
+
+        assert self._loaded is not None
+        ngram = sampling.ngram(page.settings)
+        processors = None
+        if ngram is not None:
+            processors = [self._loaded.code.ngram(
+                ngram_size=ngram.size, window_size=ngram.window,
+                whitelist_token_ids=set(self._loaded.white_list))]
+        return SamplingParams(
+            temperature=0.0, max_tokens=most, stop=sampling.stops(page.settings) or None,
+            skip_special_tokens=False, spaces_between_special_tokens=False,
+            output_kind=RequestOutputKind.DELTA, logits_processors=processors)
+
+    async def _abort(self, request: str) -> None:
+        """Take REQUEST off the engine's hands; nothing where it has ended. An iteration that is
+        merely dropped would leave that to the garbage collector."""
+        if self._loaded is not None and self._loaded.engine.is_running:
+            await self._loaded.engine.abort(request)
+
+    async def _warm_up(self) -> None:
+        """A page goes through everything that a person's will."""
+        # A short context may hold no full page.
+        fits = self._context >= fitting.PROMPT_TOKENS + _FULL_PAGE + 2 * warmup.TOKENS
+        size = warmup.SIZE if fits else warmup.SMALL
+        with tempfile.TemporaryDirectory(prefix="verso-") as name:
+            path = warmup.draw(Path(name), size)
+            async for _output in self.read(warmup.page(path, 0, size)):
+                pass
+        self._expectation = fitting.Expectation()
+
+    async def _report(self, cache_tokens: int) -> EngineReady:
+        assert self._loaded is not None
+        loaded = self._loaded
+        used, total, free = await asyncio.to_thread(_memory, loaded)
+        full = fitting.PROMPT_TOKENS + _FULL_PAGE
+        room = sampling.limit({"max_tokens": self._context}, self._context, full).tokens
+        notes = list(loaded.notes)
+        if room < int(loaded.values["max_tokens"]):
+            notes.append(_("A full page leaves {room} tokens of the context of {context} for its "
+                           "text: “Max tokens” is lowered to that.").format(
+                room=room, context=self._context))
+        typical = full + self._expectation.of(_FULL_PAGE, max(1, room))
+        holds = max(1, self.budget // typical)
+        if holds < SEQUENCES:
+            notes.append(_("The KV cache of {tokens} tokens holds about {pages} pages at once.")
+                         .format(tokens=cache_tokens, pages=holds))
+        most = int(loaded.arguments.get("max_num_seqs") or SEQUENCES)
+        return EngineReady(
+            engine=self.name, model=Path(str(loaded.values["model"])).name,
+            device=await asyncio.to_thread(_device_name, loaded), capacity=min(holds, most),
+            memory_used=used, memory_total=total, cache_tokens=cache_tokens,
+            context=self._context, eager=bool(loaded.engine.engine.model_config.enforce_eager),
+            versions=loaded.stack.as_dict(), memory_free=free, notes=tuple(notes))
+
+    async def _unhealthy(self) -> Optional[BaseException]:
+        """Why vLLM is of no use any more; None while it is."""
+        assert self._loaded is not None
+        engine = self._loaded.engine
+        if engine.errored:
+            error: BaseException = engine._errored_with
+            return error
+        try:
+            await engine.check_health()
+        except Exception as error:  # noqa: BLE001 - whatever it says of itself
+            return error
+        return None
+
+    async def _failure(self, error: Exception) -> VersoError:
+        """ERROR of vLLM's while a page was read."""
+        # Every page in flight is told why the loop ended, before and after it has.
+        dead = await self._unhealthy() if self._loaded is not None else error
+        if dead is not None:
+            return await self._dead(dead)
+        _log.warning("vLLM did not read a page", exc_info=error)
+        lines = str(error).strip().splitlines()
+        name = type(error).__name__
+        return PageRefused(reason=lines[0] if lines else name, detail=f"{name}: {error}")
+
+    async def _broken_off(self, reason: Optional[str]) -> VersoError:
+        """The stream ended in a way that says nothing about the page."""
+        dead = await self._unhealthy()
+        if dead is not None:
+            return await self._dead(dead)
+        return PageRefused(reason=_("it was broken off ({reason})").format(reason=reason or "?"))
+
+    async def _dead(self, error: BaseException) -> EngineDied:
+        said = loading.telling(f"{type(error).__name__}: {error}")
+        lines = await asyncio.to_thread(self._output.settled)
+        return died([said.splitlines()[0], *lines[-200:]], "\n".join([*lines[-80:], said]))
+
+
+def _listener(progress: Progress) -> Any:
+    """Tells what vLLM's lines say about how far it is."""
+    steps = [(re.compile(pattern), step) for pattern, step in _STEPS]
+
+    def heard(line: str) -> None:
+        for pattern, step in steps:
+            match = pattern.search(line)
+            if match:
+                progress(_(step), int(match[1]) / 100 if match.groups() else -1.0)
+                return
+
+    return heard
+
+
+def _shut_down(engine: Any) -> None:
+    """End vLLM's processes; those of a single device are this one."""
+    try:
+        engine.engine.model_executor.shutdown()
+    except Exception:  # noqa: BLE001 - the worker ends, and its group is killed
+        _log.exception("vLLM did not shut down in order")
+
+
+def _memory(loaded: loading.Loaded) -> tuple[int, int, int]:
+    """Bytes used by the engine, in all, and free, of the devices; zeros where nobody tells."""
+    if loaded.devices:
+        before = {device.uuid: device for device in loaded.devices}
+        now = [device for device in devices.devices() if device.uuid in before]
+        return (sum(max(0, before[device.uuid].free - device.free) for device in now),
+                sum(device.total for device in now), sum(device.free for device in now))
+    if not loaded.stack.npu:
+        return 0, 0, 0
+    import torch
+
+    npu: Any = getattr(torch, "npu", None)
+    try:
+        free, total = npu.mem_get_info()
+        return int(npu.memory_reserved()), int(total), int(free)
+    except (AttributeError, RuntimeError) as error:
+        _log.info("torch-npu does not tell of the NPU's memory: %s", error)
+        return 0, 0, 0
+
+
+def _device_name(loaded: loading.Loaded) -> str:
+    if loaded.devices:
+        count = f"{len(loaded.devices)} × " if len(loaded.devices) > 1 else ""
+        return f"{count}{loaded.devices[0].name}"
+    from vllm.platforms import current_platform
+
+    many = int(loaded.values["tensor_parallel"])
+    return (f"{many} × " if many > 1 else "") + str(current_platform.get_device_name(0))

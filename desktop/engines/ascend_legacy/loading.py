@@ -1,0 +1,207 @@
+"""Loading vLLM 0.8.5 with the official code: everything that blocks, to be run in a thread of its
+own that lives as long as the engine."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import logging
+import os
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from desktop.engines.ascend_legacy import arguments, official, stack
+from desktop.engines.base import Progress
+from desktop.engines.model import prompts
+from desktop.engines.vllm import arguments as common
+from desktop.engines.vllm import devices, preflight, tokens
+from desktop.engines.vllm.failures import OutOfMemory, StartFailed, memory, root_cause
+from desktop.engines.vllm.output import OutputTail
+from desktop.errors import VersoError
+from desktop.i18n import _
+
+_log = logging.getLogger(__name__)
+
+_PLUGIN = "verso-official"
+"""The entry point's name, for VLLM_PLUGINS."""
+_ENVIRONMENT = {
+    # The official code is written for the V0 engine.
+    "VLLM_USE_V1": "0",
+    # A fork of this process would inherit its threads' locks; a new process does not.
+    "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
+    # The model is on this machine, and documents are nobody else's business.
+    "HF_HUB_OFFLINE": "1",
+    "TRANSFORMERS_OFFLINE": "1",
+    "VLLM_NO_USAGE_STATS": "1",
+    "DO_NOT_TRACK": "1",
+}
+_PREFERRED = {
+    "TOKENIZERS_PARALLELISM": "false",
+    # Numbers are those of nvidia-smi; by itself CUDA counts from the fastest GPU.
+    "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+}
+"""Set unless a person has."""
+_RELEASE = 8.0
+"""Seconds in which the memory of an engine that was killed comes free."""
+_COPY = "official-code"
+"""The prepared copy, in the worker's own working folder."""
+_PTXAS = "/usr/local/cuda-11.8/bin/ptxas"
+"""Triton's own does not know that CUDA; the official scripts set this one."""
+
+
+@dataclass
+class Loaded:
+    """A running engine and what is known of it."""
+
+    engine: Any
+    """``AsyncLLMEngine``."""
+    code: official.Code
+    white_list: tuple[int, ...]
+    """Ids of the tokens that may repeat in spite of the n-gram."""
+    stack: stack.Stack
+    values: dict[str, Any]
+    """The declared settings."""
+    arguments: dict[str, Any]
+    """What vLLM was given."""
+    notes: list[str]
+    devices: tuple[devices.Device, ...]
+    """The GPUs it may use, as they were before; empty for an NPU."""
+
+
+class Loader:
+    """Loads once. The steps are in the order in which they may refuse."""
+
+    def __init__(self, settings: Mapping[str, Any], output: OutputTail,
+                 progress: Progress) -> None:
+        self._settings = settings
+        self._output = output
+        self._progress = progress
+
+    def load(self) -> Loaded:
+        """Blocks for as long as vLLM takes; raises VersoError."""
+        self._progress(_("Looking at the model"), 0.0)
+        found = stack.installed()
+        stack.check(found)
+        extra = common.passed_through(self._settings)
+        values = common.declared(self._settings)
+        model = preflight.model_folder(values, extra)
+        code = official.located(str(values["official_code"]))
+        folder = official.made_ready(code, npu=found.npu, to=Path.cwd() / _COPY)
+        _log.info("official code: %s%s", code, "" if folder == code else f", prepared: {folder}")
+        wanted = official.order(folder, str(values["model"]), _prompt(values), npu=found.npu)
+        _prepare_environment(values, found, wanted)
+        usable = () if found.npu else self._gpus(values, preflight.need(values, model))
+        self._progress(_("Loading vLLM {version}").format(version=found.vllm), -1.0)
+        try:
+            loaded = official.load(wanted)
+            checked = tokens.check(loaded.tokenizer)
+            built = arguments.build(values, npu=found.npu)
+            given = {**built.values, **_typed(extra, found)}
+            _log.info("vLLM %s with %s", found.vllm, given)
+            self._progress(_("Loading the model"), -1.0)
+            engine = _start(given)
+        except VersoError:
+            raise
+        except Exception as error:
+            raise self._explained(error) from error
+        return Loaded(engine, loaded, checked.white_list, found, values, given,
+                      [*_experts(loaded), *built.notes], usable)
+
+    def _gpus(self, values: Mapping[str, Any],
+              needed: preflight.Need) -> tuple[devices.Device, ...]:
+        """The GPUs that will be used, once their memory holds what is NEEDED: an engine that has
+        just ended, or was killed, may hold its memory for a moment yet. Raises NoSuchDevice,
+        OnePartOnly, TooFewDevices, OutOfMemory; empty where the driver does not tell."""
+        deadline = time.monotonic() + _RELEASE
+        while True:
+            shown = devices.devices()
+            visible = os.environ.get(devices.VISIBLE)
+            usable = devices.to_use(shown, visible, values)
+            if visible and shown:  # This vLLM reads numbers only.
+                os.environ[devices.VISIBLE] = devices.spelled(shown, visible)
+            try:
+                preflight.memory(values, needed, usable)
+            except OutOfMemory:
+                if time.monotonic() >= deadline:
+                    raise
+                self._progress(_("Waiting for the device's memory"), -1.0)
+                time.sleep(0.5)
+            else:
+                return usable
+
+    def _explained(self, error: Exception) -> VersoError:
+        """ERROR of vLLM's as one with a way out. With several devices its processes have said
+        more on their standard error than the exception that reaches this one."""
+        lines = self._output.settled()
+        said = f"{type(error).__name__}: {error}"
+        detail = "\n".join([*lines[-80:], said])
+        short = memory(telling(said), detail) or memory(telling(root_cause(lines)), detail)
+        return short or StartFailed(cause=said.splitlines()[0], detail=detail)
+
+
+def telling(said: str) -> str:
+    """SAID, an exception's words, with torch's two sentences about memory – that it ran out, and
+    how much was asked for – as one: only the first sentence of a cause is told."""
+    return said.replace("out of memory. Tried", "out of memory: tried")
+
+
+def _start(given: Mapping[str, Any]) -> Any:
+    from vllm.engine.arg_utils import AsyncEngineArgs
+    from vllm.engine.async_llm_engine import AsyncLLMEngine
+
+    return AsyncLLMEngine.from_engine_args(AsyncEngineArgs(**given))
+
+
+def _typed(extra: Mapping[str, Any], found: stack.Stack) -> dict[str, Any]:
+    """EXTRA, the arguments passed through, with vLLM's own types."""
+    if not extra:
+        return {}
+    from vllm.engine.arg_utils import AsyncEngineArgs
+    from vllm.utils import FlexibleArgumentParser
+
+    known = frozenset(field.name for field in dataclasses.fields(AsyncEngineArgs))
+    parser: argparse.ArgumentParser = AsyncEngineArgs.add_cli_args(FlexibleArgumentParser())
+    return common.typed(extra, parser, known, found.vllm)
+
+
+def _prompt(values: Mapping[str, Any]) -> str:
+    """What ``config.PROMPT`` is set to; each page has its own besides."""
+    try:
+        return prompts.completion(values)
+    except prompts.BadPrompt:
+        return prompts.completion({})
+
+
+def _experts(code: official.Code) -> list[str]:
+    """What a person should know of the mixture of experts."""
+    if code.experts is None or code.experts.state == "not-needed":
+        return []
+    return [_("The mixture of experts is computed by vllm-ascend.")]
+
+
+def _prepare_environment(values: Mapping[str, Any], found: stack.Stack,
+                         wanted: Mapping[str, Any]) -> None:
+    """Variables that vLLM, and the processes it starts, read while they are imported."""
+    for key, value in _PREFERRED.items():
+        os.environ.setdefault(key, value)
+    os.environ.update(_ENVIRONMENT)
+    os.environ[official.WANTED] = json.dumps(wanted)
+    if values["devices"] and not found.npu:  # An NPU's are in the worker's environment already.
+        os.environ[devices.VISIBLE] = str(values["devices"]).replace(" ", "")
+    if "+cu118" in found.torch and os.path.exists(_PTXAS):
+        os.environ.setdefault("TRITON_PTXAS_PATH", _PTXAS)
+    # The processes that vLLM starts find the plugin, and through it the code, by PYTHONPATH.
+    folder = str(Path(__file__).absolute().parent / "site")
+    if folder not in sys.path:
+        sys.path.append(folder)
+    search = os.environ.get("PYTHONPATH", "")
+    if folder not in search.split(os.pathsep):
+        os.environ["PYTHONPATH"] = os.pathsep.join(part for part in (search, folder) if part)
+    chosen = os.environ.get("VLLM_PLUGINS")  # Where it is set, only those it names are loaded.
+    if chosen is not None and _PLUGIN not in chosen.split(","):
+        os.environ["VLLM_PLUGINS"] = ",".join(part for part in (chosen, _PLUGIN) if part)
