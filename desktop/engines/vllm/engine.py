@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import itertools
 import logging
 import re
@@ -34,12 +33,10 @@ _FULL_PAGE = visual_tokens(*warmup.SIZE).tokens
 """Visual tokens of a full page."""
 _WATCH = 1.0
 """Seconds between two looks at whether vLLM's processes live."""
-_PATIENCE = 2.0
-"""Seconds for vLLM's processes to end by themselves: no page is with them any more."""
 
 
 class VllmEngine(Engine):
-    """One AsyncLLM; pages are its requests."""
+    """One AsyncLLM, or several that share a device; pages are their requests."""
 
     name = "vllm"
 
@@ -62,11 +59,10 @@ class VllmEngine(Engine):
         loop = asyncio.get_running_loop()
         loader = loading.Loader(settings, self._output, progress)
         self._loaded = loaded = await loop.run_in_executor(self._thread, loader.load)
-        engine = loaded.engine
+        engine = loaded.cores.first
         self._tokens = loaded.tokens
         self._context = int(engine.model_config.max_model_len)
-        cache = engine.vllm_config.cache_config
-        cache_tokens = int(cache.num_gpu_blocks or 0) * int(cache.block_size or 0)
+        cache_tokens = loaded.cores.cache_tokens
         self.budget = int(cache_tokens * _FULL)
         self._feed = ImageFeed(engine, loaded.values)
         progress(_("Reading a first page"), -1.0)
@@ -76,6 +72,13 @@ class VllmEngine(Engine):
 
     async def read(self, page: SubmitPage) -> AsyncIterator[Output]:
         """Stream the page's text; raises EngineDied, PageTooLong, PageRefused, BadPrompt."""
+        async with aclosing(self._read(page)) as outputs:
+            async for output in outputs:
+                yield output
+
+    async def _read(self, page: SubmitPage,
+                    core: int | None = None) -> AsyncGenerator[Output, None]:
+        """As :meth:`read`, by the engine core CORE."""
         assert self._loaded is not None
         assert self._feed is not None
         assert self._tokens is not None
@@ -91,8 +94,8 @@ class VllmEngine(Engine):
         written, reason = 0, None
         try:
             ready = await self._feed.prompt(page, prompt)
-            async with aclosing(self._generate(ready, parameters, request,
-                                               page.priority)) as stream:
+            async with aclosing(self._generate(ready, parameters, request, page,
+                                               core)) as stream:
                 async for result in stream:
                     length = len(result.prompt_token_ids or ()) or length
                     for part in result.outputs:
@@ -135,7 +138,7 @@ class VllmEngine(Engine):
     async def watch(self) -> EngineDied | None:
         """vLLM notices by itself when one of its processes has ended; it is asked each second."""
         while self._loaded is not None:
-            if self._loaded.engine.errored:
+            if self._loaded.cores.errored:
                 return await self._dead(None)
             await asyncio.sleep(_WATCH)
         return None
@@ -146,23 +149,22 @@ class VllmEngine(Engine):
             self._feed.close()
         if self._loaded is not None and self._thread is not None:
             loaded, self._loaded = self._loaded, None
-            await asyncio.get_running_loop().run_in_executor(self._thread, _shut_down,
-                                                             loaded.engine)
+            await asyncio.get_running_loop().run_in_executor(self._thread,
+                                                             loaded.cores.shut_down)
         if self._thread is not None:
             self._thread.shutdown(wait=False)
         self._output.end()
 
     # --- inside
 
-    def _generate(self, prompt: Any, parameters: Any, request: str,
-                  priority: int) -> AsyncGenerator[Any, None]:
+    def _generate(self, prompt: Any, parameters: Any, request: str, page: SubmitPage,
+                  core: int | None) -> AsyncGenerator[Any, None]:
         assert self._loaded is not None
         keywords = {}
         if self._loaded.arguments.get("scheduling_policy") == "priority":
-            keywords["priority"] = priority
-        generated: AsyncGenerator[Any, None] = self._loaded.engine.generate(
-            prompt, parameters, request, **keywords)
-        return generated
+            keywords["priority"] = page.priority
+        return self._loaded.cores.generate(prompt, parameters, request, self.cost(page), core,
+                                           **keywords)
 
     def _parameters(self, page: SubmitPage, most: int) -> Any:
         from vllm import SamplingParams
@@ -181,6 +183,7 @@ class VllmEngine(Engine):
     async def _warm_up(self) -> None:
         """Pages go through everything that a person's will: full ones through each of the image
         workers, and a small one."""
+        assert self._loaded is not None
         assert self._feed is not None
         assert self._tokens is not None
         prompt = self._tokens.prompt(prompts.completion({}))
@@ -192,11 +195,12 @@ class VllmEngine(Engine):
             await self._feed.warm(lambda number: warmup.page(paths[full], number, full), prompt)
             pages = [warmup.page(paths[size], number, size)
                      for number, size in enumerate((full, full, warmup.SMALL))]
-            await asyncio.gather(*(self._read_through(page) for page in pages))
+            await asyncio.gather(*(self._read_through(page, core) for page in pages
+                                   for core in range(len(self._loaded.cores))))
         self._expectation = fitting.Expectation()
 
-    async def _read_through(self, page: SubmitPage) -> None:
-        async for _output in self.read(page):
+    async def _read_through(self, page: SubmitPage, core: int) -> None:
+        async for _output in self._read(page, core):
             pass
 
     async def _report(self, cache_tokens: int) -> EngineReady:
@@ -216,7 +220,7 @@ class VllmEngine(Engine):
         if holds < arguments.SEQUENCES:
             notes.append(_("The KV cache of {tokens} tokens holds about {pages} pages at once.")
                          .format(tokens=cache_tokens, pages=holds))
-        config = loaded.engine.model_config
+        config = loaded.cores.first.model_config
         return EngineReady(
             engine=self.name, model=Path(str(loaded.values["model"])).name,
             device=_device_name(loaded), capacity=max(1, capacity), memory_used=used,
@@ -228,7 +232,7 @@ class VllmEngine(Engine):
         """ERROR of vLLM's while a page was read."""
         assert self._loaded is not None
         name = type(error).__name__
-        if name == "EngineDeadError" or self._loaded.engine.errored:
+        if name == "EngineDeadError" or self._loaded.cores.errored:
             return await self._dead(error)
         _log.warning("vLLM did not read a page", exc_info=error)
         lines = str(error).strip().splitlines()
@@ -237,7 +241,7 @@ class VllmEngine(Engine):
     async def _broken_off(self, reason: str | None) -> VersoError:
         """The stream ended in a way that says nothing about the page."""
         assert self._loaded is not None
-        if self._loaded.engine.errored:
+        if self._loaded.cores.errored:
             return await self._dead(None)
         return PageRefused(reason=_("it was broken off ({reason})").format(reason=reason or "?"))
 
@@ -261,17 +265,6 @@ class _Steps:
                 share = int(match[1]) / 100 if match.groups() else -1.0
                 self._progress(_(step), share)
                 return
-
-
-def _shut_down(engine: Any) -> None:
-    """End vLLM's processes; those that do not end by themselves in time are killed."""
-    try:
-        if "timeout" in inspect.signature(engine.shutdown).parameters:
-            engine.shutdown(timeout=_PATIENCE)
-        else:
-            engine.shutdown()
-    except Exception:  # noqa: BLE001 - the worker ends, and its group is killed
-        _log.exception("vLLM did not shut down in order")
 
 
 def _memory(loaded: loading.Loaded) -> tuple[int, int, int]:

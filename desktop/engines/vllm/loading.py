@@ -18,8 +18,8 @@ from typing import Any
 
 from desktop.engines import plugin
 from desktop.engines.base import EngineDied, Progress
-from desktop.engines.model import weights
-from desktop.engines.vllm import arguments, devices, images, preflight, tokens, versions
+from desktop.engines.vllm import arguments, cores, devices, images, preflight, tokens, versions
+from desktop.engines.vllm.cores import Cores
 from desktop.engines.vllm.failures import (
     NoDevice,
     OutOfMemory,
@@ -65,8 +65,7 @@ _PREFERRED = {
 class Loaded:
     """A running engine and what is known of it."""
 
-    engine: Any
-    """``AsyncLLM``."""
+    cores: Cores
     tokens: tokens.Tokens
     versions: versions.Versions
     values: dict[str, Any]
@@ -103,34 +102,34 @@ class Loader:
             _name_devices(values, found.vllm)
         known, typed = _typed(extra, found)
         usable = _usable(values, typed) if device_type == "cuda" else ()
+        merged = _with(values, typed)
+        needed = preflight.need(merged, model)
+        count = (1 if "kv_cache_memory_bytes" in typed
+                 else cores.how_many(merged, needed, usable))
         if cpu:
-            needed = preflight.need(_with(values, typed), model)
-            preflight.host_memory(needed, _limit_cache(), *devices.host_memory())
+            preflight.host_memory(needed, _limit_cache(count), *devices.host_memory(), count)
         if usable and "kv_cache_memory_bytes" not in typed:
-            usable = self._room(_with(values, typed), typed, model)
+            usable = self._room(merged, typed, needed, count)
         built = arguments.build(values, known, cpu=cpu)
         given = arguments.merged(
             {**built.values, **images.arguments(values, known)}, typed)
+        if count > 1 and "gpu_memory_utilization" in given:
+            given["gpu_memory_utilization"] = round(
+                float(given["gpu_memory_utilization"]) / count, 4)
         _log.info("vLLM %s with %s", found.vllm, _discreet(given))
-        try:
-            engine, checked = self._start(given)
-        except VersoError:
-            raise
-        except Exception as error:
-            raise self._explained(error) from error
-        return Loaded(engine, checked, found, values, given, [*needs.notes, *built.notes], cpu,
-                      usable)
+        notes = [*needs.notes, *built.notes]
+        engines, checked = self._start(given, count, notes, chosen=bool(values["engine_cores"]))
+        return Loaded(Cores(engines), checked, found, values, given, notes, cpu, usable)
 
     def _room(self, values: Mapping[str, Any], typed: Mapping[str, Any],
-              model: weights.Weights) -> tuple[devices.Device, ...]:
-        """The devices, once their memory holds the model; raises OutOfMemory. An engine that has
-        just ended, or was killed, may hold its memory for a moment yet."""
-        needed = preflight.need(values, model)
+              needed: preflight.Need, count: int) -> tuple[devices.Device, ...]:
+        """The devices, once their memory holds COUNT times the model; raises OutOfMemory. An
+        engine that has just ended, or was killed, may hold its memory for a moment yet."""
         deadline = time.monotonic() + _RELEASE
         while True:
             usable = _usable(values, typed)
             try:
-                preflight.memory(values, needed, usable)
+                preflight.memory(values, needed, usable, count)
             except OutOfMemory:
                 if time.monotonic() >= deadline:
                     raise
@@ -139,17 +138,44 @@ class Loader:
             else:
                 return usable
 
-    def _start(self, given: dict[str, Any]) -> tuple[Any, tokens.Tokens]:
-        """The engine, and the tokenizer that it uses; that one is tested first: loading the
+    def _start(self, given: dict[str, Any], count: int, notes: list[str], *,
+               chosen: bool) -> tuple[list[Any], tokens.Tokens]:
+        """COUNT engines, and the tokenizer that they use; that one is tested first: loading the
         weights takes minutes."""
         from vllm.engine.arg_utils import AsyncEngineArgs
         from vllm.tokenizers import cached_tokenizer_from_config
-        from vllm.v1.engine.async_llm import AsyncLLM
 
-        wanted = AsyncEngineArgs(**given)
-        checked = tokens.check(cached_tokenizer_from_config(wanted.create_model_config()))
-        self._progress(_("Loading the model"), -1.0)
-        return AsyncLLM.from_engine_args(wanted), checked
+        try:
+            wanted = AsyncEngineArgs(**given)
+            checked = tokens.check(cached_tokenizer_from_config(wanted.create_model_config()))
+            self._progress(_("Loading the model"), -1.0)
+            return self._engines(given, count, notes, chosen=chosen), checked
+        except VersoError:
+            raise
+        except Exception as error:
+            raise self._explained(error) from error
+
+    def _engines(self, given: Mapping[str, Any], count: int, notes: list[str], *,
+                 chosen: bool) -> list[Any]:
+        """COUNT engines, one after the other: each measures the memory that is left. Where that
+        number was not CHOSEN by a person fewer will do, and NOTES tell it."""
+        engines: list[Any] = []
+        try:
+            engines.append(_engine(given))
+            for number in range(2, count + 1):
+                self._progress(_("Starting engine core {number} of {count}").format(
+                    number=number, count=count), -1.0)
+                engines.append(_engine(given))
+        except Exception as error:
+            if chosen or not engines:
+                Cores(engines).shut_down()
+                raise
+            why = self._explained(error)
+            _log.warning("vLLM goes on with fewer engine cores: %s", why, exc_info=error)
+            notes.append(_("Engine core {number} could not be started; the device may wait for "
+                           "the other, and part of its memory is not used. {why}").format(
+                number=len(engines) + 1, why=why))
+        return engines
 
     def _explained(self, error: Exception) -> VersoError:
         """ERROR of vLLM's as one with a way out. The engine's processes have said more on their
@@ -218,11 +244,19 @@ def _name_devices(values: Mapping[str, Any], version: str) -> None:
                                detail=f"{type(error).__name__}: {error}") from error
 
 
-def _limit_cache() -> int:
-    """Bytes of KV cache where the engine computes on the processor. By itself vLLM takes nearly
-    all of the machine's memory."""
+def _engine(given: Mapping[str, Any]) -> Any:
+    from vllm.engine.arg_utils import AsyncEngineArgs
+    from vllm.v1.engine.async_llm import AsyncLLM
+
+    return AsyncLLM.from_engine_args(AsyncEngineArgs(**given))
+
+
+def _limit_cache(count: int) -> int:
+    """Bytes of KV cache of each of COUNT engines that compute on the processor. By itself vLLM
+    takes nearly all of the machine's memory."""
     _total, available = devices.host_memory()
     gib = min(_CACHE_CPU, max(1, available // 4 >> 30)) if available else 1
+    gib = max(1, gib // count)
     chosen = os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", str(gib))
     return (int(chosen) if chosen.isdigit() else gib) << 30
 

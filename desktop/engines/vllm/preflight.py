@@ -104,9 +104,10 @@ def _config(folder: str | Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def memory(values: Mapping[str, Any], needed: Need, devices: Sequence[Device]) -> None:
-    """Whether each of DEVICES, which the engine will use, holds what is NEEDED; raises
-    OutOfMemory with the settings that would fit."""
+def memory(values: Mapping[str, Any], needed: Need, devices: Sequence[Device],
+           cores: int = 1) -> None:
+    """Whether each of DEVICES, which the engine will use, holds what is NEEDED by each of CORES;
+    raises OutOfMemory with the settings that would fit."""
     share = float(values["memory_utilization"])
     for device in devices:
         if not device.total:  # The driver does not tell.
@@ -114,15 +115,17 @@ def memory(values: Mapping[str, Any], needed: Need, devices: Sequence[Device]) -
         wanted = share * device.total
         if device.free < wanted:
             raise _occupied(device, share, needed)
+        if cores > 1 and needed.least <= wanted < cores * needed.least:
+            raise _too_many(device, share, needed, cores)
         if wanted < needed.least:
             raise _too_small(device, share, needed, values)
 
 
-def host_memory(needed: Need, cache: int, total: int, available: int) -> None:
-    """Whether the machine's memory holds what is NEEDED and a KV cache of CACHE bytes, where the
-    engine computes on the processor: without room the system would kill it, or something else.
-    Raises OutOfMemory. TOTAL 0: not known."""
-    least = round(needed.weights + cache + _WORKING)
+def host_memory(needed: Need, cache: int, total: int, available: int, cores: int = 1) -> None:
+    """Whether the machine's memory holds what is NEEDED and a KV cache of CACHE bytes for each of
+    CORES, where the engine computes on the processor: without room the system would kill it, or
+    something else. Raises OutOfMemory. TOTAL 0: not known."""
+    least = round(needed.weights + cache + _WORKING) * cores
     if not total or least <= available:
         return
     what = _("the engine needs {least:.1f} GB of this machine's memory ({weights:.1f} GB of "
@@ -161,6 +164,18 @@ def _too_small(device: Device, share: float, needed: Need,
         name=device.name, wanted=share * device.total / GB)
     way_out, fix = _fitting(device, needed, values)
     return OutOfMemory(what=what, way_out=way_out, fix=fix)
+
+
+def _too_many(device: Device, share: float, needed: Need, cores: int) -> OutOfMemory:
+    wanted = share * device.total
+    fits = int(wanted // needed.least)
+    what = _("each of {cores} engine cores needs {least:.1f} GB, and together they may take "
+             "{share:.0%} of the {total:.1f} GB of device {number} ({name}), {wanted:.1f} GB"
+             ).format(cores=cores, least=needed.least / GB, share=share,
+                      total=device.total / GB, number=device.number, name=device.name,
+                      wanted=wanted / GB)
+    way_out = _("Set “Engine cores” to {fits}.").format(fits=fits)
+    return OutOfMemory(what=what, way_out=way_out, fix=(("engine_cores", fits),))
 
 
 def _fitting(device: Device, needed: Need, values: Mapping[str, Any]) -> tuple[str, Fix]:

@@ -11,7 +11,7 @@ import pytest
 from desktop.engines import plugin
 from desktop.engines.base import EngineDied
 from desktop.engines.model import weights
-from desktop.engines.vllm import devices, loading, versions
+from desktop.engines.vllm import devices, loading, preflight, versions
 from desktop.engines.vllm.engine import _Steps
 from desktop.engines.vllm.failures import (
     NoSuchDevice,
@@ -151,13 +151,53 @@ def test_memory_that_an_ended_engine_still_holds_is_waited_for(
     told: list[str] = []
     loader = Loader({}, OutputTail(), lambda step, _share: told.append(step))
     model = weights.Weights(True, (), 7 * 10**9, "")
-    [device] = loader._room(values(), {}, model)
+    needed = preflight.need(values(), model)
+    [device] = loader._room(values(), {}, needed, 1)
     assert device.free == 23 * 10**9
     assert told == ["Waiting for the device's memory"] * 2
     left[:] = [3.0]
     monkeypatch.setattr(loading, "_RELEASE", 0.0)
     with pytest.raises(OutOfMemory):
-        loader._room(values(), {}, model)
+        loader._room(values(), {}, needed, 1)
+
+
+class Engine:
+    def __init__(self) -> None:
+        self.ended = False
+
+    def shutdown(self) -> None:
+        self.ended = True
+
+
+def several(monkeypatch: pytest.MonkeyPatch, made: list[Engine], most: int) -> Loader:
+    """A loader that can start MOST engines, which are put into MADE."""
+    def engine(_given: object) -> Engine:
+        if len(made) == most:
+            raise RuntimeError("No available memory for the cache blocks.")
+        made.append(Engine())
+        return made[-1]
+
+    monkeypatch.setattr(loading, "_engine", engine)
+    return Loader({}, OutputTail(), lambda _step, _share: None)
+
+
+def test_fewer_engine_cores_will_do_where_nobody_chose(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Engine] = []
+    notes: list[str] = []
+    assert several(monkeypatch, made, 1)._engines({}, 2, notes, chosen=False) == made
+    assert len(made) == 1
+    assert not made[0].ended
+    [note] = notes
+    assert "Engine core 2 could not be started" in note
+
+
+@pytest.mark.parametrize(("most", "chosen"), [(1, True), (0, False)])
+def test_a_start_that_fails_leaves_no_engine_core(monkeypatch: pytest.MonkeyPatch, most: int,
+                                                  chosen: bool) -> None:
+    made: list[Engine] = []
+    with pytest.raises(RuntimeError):
+        several(monkeypatch, made, most)._engines({}, 2, [], chosen=chosen)
+    assert [engine.ended for engine in made] == [True] * most
 
 
 def test_a_failure_in_this_process_is_told_by_itself() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import sys
 import time
@@ -37,10 +38,12 @@ def arguments(args: argparse.Namespace) -> dict[str, Any]:
         values.update(renderer_num_workers=8, logits_processors=[PROCESSOR])
     elif args.processor:
         values["logits_processors"] = [PROCESSOR]
+    if args.engines > 1:
+        values["gpu_memory_utilization"] = round(0.85 / args.engines, 2)
     for pair in args.arg:
         key, _, value = pair.partition("=")
-        values[key] = {"true": True, "false": False}.get(
-            value, int(value) if value.isdigit() else value)
+        values[key] = json.loads(value) if value[:1] in "{[" or value.isdigit() else {
+            "true": True, "false": False}.get(value, value)
     return values
 
 
@@ -53,7 +56,10 @@ class Loop:
 
         self._args = args
         self.arguments = arguments(args)
-        self.engine = AsyncLLM.from_engine_args(AsyncEngineArgs(**self.arguments))
+        self.engines = [AsyncLLM.from_engine_args(AsyncEngineArgs(**self.arguments))
+                        for _ in range(args.engines)]
+        self.engine = self.engines[0]
+        self._busy = [0] * args.engines
         self._files = load.page_files(args.pages)
         self._ready: list[Any] = []
         self._images: list[Any] = []
@@ -104,13 +110,16 @@ class Loop:
             temperature=0.0, max_tokens=length, ignore_eos=True, skip_special_tokens=False,
             extra_args=NGRAM if self._args.what == "stock" else None,
             output_kind=RequestOutputKind.DELTA)
-        async for result in self.engine.generate(prompt, parameters, f"{tag}{number}"):
+        chosen = self._busy.index(min(self._busy))
+        self._busy[chosen] += 1
+        async for result in self.engines[chosen].generate(prompt, parameters, f"{tag}{number}"):
             if not record.first:
                 record.first = time.perf_counter()
                 record.prompt = len(result.prompt_token_ids)
             record.output += len(result.outputs[0].token_ids)
             record.deltas += 1
             record.finish = result.outputs[0].finish_reason or ""
+        self._busy[chosen] -= 1
 
 
 async def main(args: argparse.Namespace) -> None:
@@ -144,7 +153,8 @@ async def main(args: argparse.Namespace) -> None:
             async def again(number: int, record: load.Request, level: load.Level = level) -> None:
                 await loop.one(number, record, level.length, f"again-{level}-")
             report.put(f"decode_alone {level}", await load.closed_loop(level, machine, again))
-    loop.engine.shutdown()
+    for engine in loop.engines:
+        engine.shutdown()
 
 
 async def official_order(loop: Loop, pdf: Path, length: int) -> dict[str, Any]:
@@ -201,6 +211,7 @@ if __name__ == "__main__":
     parser.add_argument("--levels", default="256@64*2")
     parser.add_argument("--batched", type=int, default=8192)
     parser.add_argument("--processor", type=int, default=0, help="declare the n-gram processor")
+    parser.add_argument("--engines", type=int, default=1, help="that share the device")
     parser.add_argument("--arg", action="append", default=[])
     parser.add_argument("--budget", type=float, default=300)
     parser.add_argument("--profile", default="")
