@@ -14,6 +14,7 @@ from desktop.doctor.prepared import Prepared
 from desktop.engines.remote.probe import Report as ServerReport
 from desktop.errors import Problem
 from desktop.i18n import _
+from desktop.jobs.starts import Start
 from desktop.settings import Values
 
 
@@ -146,6 +147,18 @@ def _engine(found: Examination, chosen: str) -> dict[str, Any]:
             "damaged": [{"file": name, "reason": reason}
                         for name, reason in model.found.damaged]},
         "servers": [_server(server) for server in found.servers],
+        "last_start": None if found.last is None else _last(found.last),
+    }
+
+
+def _last(start: Start) -> dict[str, Any]:
+    got = start.got
+    return {
+        "when": start.when.isoformat(timespec="seconds"), "model": got.model,
+        "device": got.device, "capacity": got.capacity,
+        "memory": {"used": got.memory_used, "free": got.memory_free, "total": got.memory_total},
+        "cache_tokens": got.cache_tokens, "context": got.context, "eager": got.eager,
+        "versions": got.versions, "notes": list(got.notes),
     }
 
 

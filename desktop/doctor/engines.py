@@ -21,6 +21,7 @@ from desktop.engines.vllm import devices, preflight
 from desktop.engines.vllm.failures import NoDevice, NotTheModel
 from desktop.errors import Problem, VersoError
 from desktop.i18n import N_, _
+from desktop.jobs import starts
 from desktop.models import places
 from desktop.models.errors import ModelIncomplete, ModelMissing
 from desktop.settings import Values, setting
@@ -66,6 +67,8 @@ class Examination:
     interpreter: interpreter.Report | None = None
     model: Model | None = None
     servers: tuple[ServerReport, ...] = field(default=())
+    last: starts.Start | None = None
+    """What it got when it last started, with whatever settings."""
 
     @property
     def can_start(self) -> bool:
@@ -85,6 +88,10 @@ def examine(entry: EngineEntry, values: Values, gpus: Gpus | None = None, *,
     THOROUGH imports what the engine imports, asks its servers and compares the free memory of
     GPUS with what is needed; without it a second or two. Raises nothing; every step is bounded.
     """
+    return replace(_examine(entry, values, gpus, thorough), last=starts.last(entry.name))
+
+
+def _examine(entry: EngineEntry, values: Values, gpus: Gpus | None, thorough: bool) -> Examination:
     if setting("engine_interpreter").applies_to(entry.name):
         return _local(entry, values, gpus or Gpus(), thorough)
     missing = _missing(entry, thorough)

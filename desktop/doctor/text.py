@@ -16,6 +16,7 @@ from desktop.doctor.machine import Disk, Machine
 from desktop.doctor.prepared import Prepared
 from desktop.engines.remote.probe import Report as ServerReport
 from desktop.i18n import _, ngettext
+from desktop.jobs.starts import Start
 from desktop.models.places import ORIGINS
 
 
@@ -62,6 +63,29 @@ def model_facts(model: Model) -> str:
     """A model's folder in one line."""
     state = _("complete") if model.found.complete else _("not complete")
     return f"{model.folder} ({_(ORIGINS[model.origin])}), {size(model.found.bytes)}, {state}"
+
+
+def last_start_facts(start: Start) -> str:
+    """When an engine started last, and what it got then, in one line."""
+    got = start.got
+    parts = [got.device, got.model]
+    if got.memory_total:
+        parts.append(_("{used} of {total} held").format(used=size(got.memory_used),
+                                                        total=size(got.memory_total)))
+    elif got.memory_used:
+        parts.append(_("{used} held").format(used=size(got.memory_used)))
+    if got.cache_tokens:
+        parts.append(_("KV cache of {n} tokens").format(n=got.cache_tokens))
+    if got.context:
+        parts.append(_("context {n}").format(n=got.context))
+    if got.capacity:
+        parts.append(_("{n} pages at once").format(n=got.capacity))
+    if got.versions.get("vllm"):
+        parts.append(_("eager") if got.eager else _("compiled graphs"))
+    parts += [f"{name} {version}" for name, version in got.versions.items()]
+    return _("{when}: it got {facts}").format(
+        when=start.when.astimezone().strftime("%Y-%m-%d %H:%M"),
+        facts=", ".join(part for part in parts if part))
 
 
 def _machine(found: Machine) -> Iterator[str]:
@@ -120,6 +144,8 @@ def _engine(found: Examination, chosen: bool, starts: bool) -> Iterator[str]:
         yield from fact(_("Model"), model_facts(found.model), 4)
     for server in found.servers:
         yield from fact(_("Server"), _server(server), 4)
+    if found.last is not None:
+        yield from fact(_("Last start"), last_start_facts(found.last), 4)
     for note in found.notes:
         yield from textwrap.wrap(note, WIDTH, initial_indent="    ! ", subsequent_indent="      ",
                                  break_long_words=False, break_on_hyphens=False)

@@ -19,6 +19,7 @@ from typing import Any
 from desktop.client.client import WorkerDied
 from desktop.intake.model import RenderedPage
 from desktop.intake.rasterizer import Rasterizer
+from desktop.jobs import starts
 from desktop.jobs.bitmaps import Bitmaps
 from desktop.jobs.documents import Documents
 from desktop.jobs.engine import EngineLink
@@ -49,7 +50,7 @@ from desktop.jobs.pages import Phase, StoredPages, stored_result
 from desktop.jobs.progress import Progress
 from desktop.jobs.reading import Reading, Tools
 from desktop.jobs.records import PageKey, PageRow
-from desktop.protocol.messages import LogLine
+from desktop.protocol.messages import EngineReady, LogLine
 from desktop.settings import SETTINGS, Applies, Section, Values
 
 log = logging.getLogger(__name__)
@@ -79,6 +80,8 @@ class Core:
         self._woken = False
         self._closing = False
         self._tick: asyncio.TimerHandle | None = None
+        self._noted: EngineReady | None = None
+        """What the engine got, as it was kept at last."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._problems: dict[str, ProblemView] = {}
         """Those of neither a page nor a document."""
@@ -274,6 +277,9 @@ class Core:
     def engine_changed(self, view: EngineView) -> None:
         """The state of the engine is another."""
         self.outbox.post(EngineUpdated(view))
+        if view.ready is not None and view.ready != self._noted:
+            self._noted = view.ready
+            self.loop.run_in_executor(self._helper, starts.note, view.ready)
         if view.state is EngineState.FAILED and view.problem is not None:
             self._report("engine", ProblemView("engine", view.problem))
             self._later(self.reading.take_back(self.reading.runs.values()))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -320,6 +322,30 @@ def test_the_command(verso: Verso, verso_home: Path) -> None:
     ran = verso("doctor", "--engine", "none")
     assert ran.status == 2
     assert len(ran.complaints) == 1
+
+
+def test_what_an_engine_got_when_it_last_started(verso: Verso, sample_pdf: Path,
+                                                 tmp_path: Path) -> None:
+    """Of the run before this one, with its date."""
+    ask = ("doctor", "--engine", "scripted")
+    assert "Last start" not in verso(*ask).out
+    assert verso(*ask, "--json").summary["engines"][-1]["last_start"] is None
+    script = json.dumps({"device": "NVIDIA H200", "cache_tokens": 912000, "context": 8192,
+                         "memory_used": 2 << 30, "memory_total": 4 << 30,
+                         "pages": [{"text": "Hello", "rate": 0}]})
+    assert verso("convert", sample_pdf, "-o", tmp_path / "out", "--engine", "scripted",
+                 "--engine-arg", f"script={script}").status == 0
+    shown = " ".join(verso(*ask).out.split())
+    today = datetime.now().astimezone()
+    assert re.search(r"Last start \d{4}-\d\d-\d\d \d\d:\d\d: it got NVIDIA H200, script, 2.0 GB of "
+                     r"4.0 GB held, KV cache of 912000 tokens, context 8192, 4 pages at once, "
+                     r"python 3\.", shown), shown
+    report = verso(*ask, "--json").summary
+    jsonschema.validate(report, schema())
+    [last] = [each["last_start"] for each in report["engines"] if each["chosen"]]
+    assert (last["cache_tokens"], last["context"], last["memory"]["used"]) == (
+        912000, 8192, 2 << 30)
+    assert abs(datetime.fromisoformat(last["when"]) - today).total_seconds() < 600
 
 
 def test_the_list_of_engines_says_why_one_cannot_start(verso: Verso) -> None:
