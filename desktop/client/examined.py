@@ -32,7 +32,7 @@ def say(**facts):
 
 say(python=".".join(str(n) for n in sys.version_info[:3]), executable=sys.executable,
     prefix=sys.prefix)
-if sys.version_info < (3, 10):
+if sys.version_info < (3, 9):
     sys.exit(0)
 
 import importlib
@@ -55,7 +55,9 @@ def version(package):
         except importlib.metadata.PackageNotFoundError:
             pass
     if spec(NAMES[package]):
-        for name in importlib.metadata.packages_distributions().get(NAMES[package], ()):
+        # From Python 3.10 on.
+        owners = getattr(importlib.metadata, "packages_distributions", dict)
+        for name in owners().get(NAMES[package], ()):
             return importlib.metadata.version(name) or "?", name
         return "?", ""
     return "", ""

@@ -28,6 +28,8 @@ from desktop.errors import Problem, VersoError
 from desktop.i18n import N_, _
 
 OLDEST = (3, 10)
+OLDEST_OFFICIAL = (3, 9)
+"""For an engine with the official code, whose stack runs on 3.9 to 3.11."""
 QUICK_SECONDS = 60.0
 THOROUGH_SECONDS = 180.0
 """A cold import of torch and vLLM from a slow disk takes more than a minute."""
@@ -65,10 +67,10 @@ class InterpreterSilent(VersoError):
 
 
 class InterpreterTooOld(VersoError):
-    """Before 3.10."""
+    """Before 3.10, or before 3.9 where that does."""
 
     code = "interpreter.too_old"
-    message = N_("{path} is Python {version}; the engine needs 3.10 or later.")
+    message = N_("{path} is Python {version}; the engine needs {oldest} or later.")
     hint = N_("Choose another interpreter, such as that of a newer conda environment.")
 
 
@@ -206,7 +208,8 @@ def examine(asked: str, needs: Sequence[str] = (), *, thorough: bool = False,
         str(facts.get("platform", "")), str(facts.get("cuda", "")),
         tuple(map(str, facts.get("notes") or ())), tuple(map(str, facts.get("repairs") or ())),
         round(answer.seconds, 2))
-    problems = tuple(error.problem() for error in _wrong(report, facts, answer, needs, limit))
+    problems = tuple(error.problem() for error in _wrong(
+        report, facts, answer, needs, limit, OLDEST_OFFICIAL if official else OLDEST))
     return Report(**{**_shallow(report), "problems": problems})
 
 
@@ -317,15 +320,16 @@ def _facts(output: str) -> dict[str, Any]:
 
 
 def _wrong(report: Report, facts: dict[str, Any], answer: Answer, needs: Sequence[str],
-           limit: float) -> list[VersoError]:
+           limit: float, oldest: tuple[int, int]) -> list[VersoError]:
     path, detail = report.path, answer.err[-_DETAIL:]
     if not report.python:
         if answer.timed_out or answer.cancelled:
             return [InterpreterSilent(path=path, seconds=f"{limit:g}", detail=detail)]
         return [NotPython(path=path, status=answer.status, said=_last(answer), detail=detail)]
     numbers = tuple(int(part) for part in report.python.split(".")[:2])
-    if numbers < OLDEST:
-        return [InterpreterTooOld(path=path, version=report.python)]
+    if numbers < oldest:
+        return [InterpreterTooOld(path=path, version=report.python,
+                                  oldest=".".join(map(str, oldest)))]
     if "versions" not in facts:
         if answer.status is None:
             return [InterpreterSilent(path=path, seconds=f"{limit:g}", detail=detail)]
