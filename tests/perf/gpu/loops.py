@@ -64,6 +64,8 @@ class Loop:
         self._ready: list[Any] = []
         self._images: list[Any] = []
         self.given: list[Any] = []
+        self.ngram = args.what == "stock"
+        """Whether requests ask for the n-gram processor."""
         self.repeat = 0
         """So many images in turn, known as the same; 0: each request's is another."""
 
@@ -108,7 +110,7 @@ class Loop:
             prompt = (await self.engine.renderer.render_cmpl_async([prompt]))[0]
         parameters = SamplingParams(
             temperature=0.0, max_tokens=length, ignore_eos=True, skip_special_tokens=False,
-            extra_args=NGRAM if self._args.what == "stock" else None,
+            extra_args=NGRAM if self.ngram else None,
             output_kind=RequestOutputKind.DELTA)
         chosen = self._busy.index(min(self._busy))
         self._busy[chosen] += 1
@@ -139,13 +141,23 @@ async def main(args: argparse.Namespace) -> None:
         if time.monotonic() - started > args.budget:
             load.say("no time left for", level)
             break
-        async def one(number: int, record: load.Request, level: load.Level = level) -> None:
-            await loop.one(number, record, level.length, f"{level}-")
-        if args.profile and str(level) == args.profile:
+        key = str(level)
+        while key in report.values:
+            key += " again"
+        async def one(number: int, record: load.Request, level: load.Level = level,
+                      key: str = key) -> None:
+            await loop.one(number, record, level.length, f"{key}-")
+        if args.profile and key == args.profile:
             report.put("profile", await profiled(loop, level, machine, one))
-        report.put(str(level), await load.closed_loop(level, machine, one))
+        report.put(key, await load.closed_loop(level, machine, one))
     if args.pdf:
         report.put("official_order", await official_order(loop, args.pdf, args.pdf_length))
+    loop.ngram = True
+    for level in load.Level.parse(args.ngram_levels) if args.ngram_levels else ():
+        async def watched(number: int, record: load.Request, level: load.Level = level) -> None:
+            await loop.one(number, record, level.length, f"ngram-{level}-")
+        report.put(f"ngram {level}", await load.closed_loop(level, machine, watched))
+    loop.ngram = args.what == "stock"
     if args.decode_alone and loop.is_ready:
         # With few images in turn the encoder's results are found again: what is left is decoding.
         loop.repeat = 6
@@ -217,5 +229,7 @@ if __name__ == "__main__":
     parser.add_argument("--profile", default="")
     parser.add_argument("--pdf", type=Path)
     parser.add_argument("--pdf-length", type=int, default=256)
+    parser.add_argument("--ngram-levels", default="", metavar="LEVELS",
+                        help="once more, with the n-gram processor asked for")
     parser.add_argument("--decode-alone", default="", metavar="LEVELS")
     asyncio.run(main(parser.parse_args()))

@@ -126,7 +126,10 @@ async def main(args: argparse.Namespace) -> None:
             break
         async def one(number: int, record: load.Request, level: load.Level = level) -> None:
             await pages.one(files[number % len(files)], record, level.length)
-        report.put(str(level), await load.closed_loop(level, machine, one))
+        key = str(level)
+        while key in report.values:
+            key += " again"
+        report.put(key, await load.closed_loop(level, machine, one))
         Path(args.profile + ".go").unlink(missing_ok=True)
     if args.cancel:
         report.put("cancel_50", await cancelled(pages, files))
