@@ -14,13 +14,16 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from desktop.benchmark import devices, environment
 from desktop.benchmark.clock import LoopClock
+from desktop.benchmark.command import command_line
 from desktop.benchmark.events import BenchEvent, LevelFinished, RunFinished, Stopping
 from desktop.benchmark.feed import Drawn
 from desktop.benchmark.link import Surroundings
 from desktop.benchmark.plan import Plan
 from desktop.benchmark.results import Ended, Result
 from desktop.benchmark.runner import Runner
+from desktop.benchmark.warnings import warnings
 from desktop.benchmark.workload import Workload
 from desktop.client.client import EngineClient
 from desktop.intake.rasterizer import Rasterizer
@@ -117,11 +120,14 @@ class Benchmark:
         helper = ThreadPoolExecutor(2, "benchmark-helper")
         source = Drawn(rasterizer, helper, self._values, ahead=self._plan.ahead,
                        marked=self._plan.unique)
+        surroundings = await loop.run_in_executor(None, environment.describe, str(
+            self._values["engine_interpreter"]))
         started, begin = time.time(), loop.time()
         try:
             runner = Runner(self._plan, self._workload, self._values, Surroundings(
                 LoopClock(loop), EngineClient, source, functools.partial(
-                    _prepare, self._engine_args, self._interpreter)), self._post)
+                    _prepare, self._engine_args, self._interpreter), devices.sampler),
+                self._post)
             with self._lock:
                 self._loop, self._runner = loop, runner
                 cancelled = self._cancelled
@@ -134,11 +140,15 @@ class Benchmark:
             await loop.run_in_executor(None, rasterizer.close)
             helper.shutdown(wait=True)
             shutil.rmtree(folder, ignore_errors=True)
+        caches = environment.caches(self._values, self._engine_args)
+        levels = tuple(runner.levels)
+        discreet = self._values.discreet()
         self._result = Result(
-            self._plan, self._workload, self._values["engine"], self._values.discreet(),
-            {key: value for key, value in self._values.discreet().items()
-             if key in self._values.changed()},
-            self._engine_args, started, loop.time() - begin, runner.ended, tuple(runner.levels))
+            self._plan, self._workload, self._values["engine"], discreet,
+            {key: discreet[key] for key in self._values.changed()}, self._engine_args, started,
+            loop.time() - begin, runner.ended, levels, {**surroundings, "caches": caches},
+            warnings(self._plan, self._workload, levels, caches),
+            command_line(self._plan, self._workload.sources, self._values, self._engine_args))
         self._post(RunFinished(self._result))
 
     def _post(self, event: BenchEvent) -> None:

@@ -30,7 +30,7 @@ from desktop.benchmark.events import (
     Stopping,
 )
 from desktop.benchmark.feed import Feed
-from desktop.benchmark.link import EngineLink, LevelBroken, Surroundings
+from desktop.benchmark.link import EngineLink, LevelBroken, Sampling, Surroundings
 from desktop.benchmark.metrics import request, round_of
 from desktop.benchmark.plan import CONTINUOUS, Level, Plan
 from desktop.benchmark.records import Round, Timing
@@ -144,9 +144,11 @@ class Runner:
         result = LevelResult(self._index, level, Ended.COMPLETE)
         between: list[array[float]] = []
         self._tell(LevelStarted(self._index, level))
-        sampler = (self._by.sampling(self._sampled, lambda: self._link.pid)
-                   if self._by.sampling is not None else None)
+        sampler: Sampling | None = None
         try:
+            if self._by.sampling is not None:  # looking for devices may take a moment
+                sampler = await self._loop.run_in_executor(
+                    None, self._by.sampling, self._sampled, lambda: self._link.pid)
             fresh = not self._link.running or not self._plan.keep_engine
             await self._by.source.prepare([self._workload.page(number)
                                            for number in range(level.requests)])
@@ -184,7 +186,7 @@ class Runner:
             result = replace(result, ended=Ended.FAILED, problem=problem_of(error))
         finally:
             if sampler is not None:
-                sampler.stop()
+                await self._loop.run_in_executor(None, sampler.stop)
             result = level_result(replace(
                 result, samples=tuple(self._samples), devices=summaries(self._samples)), between)
             self.levels.append(result)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Collection
 
 from desktop.engines.registry import entry
 from desktop.errors import VersoError
 from desktop.i18n import N_, _
 from desktop.settings import SETTINGS, InvalidSetting, Setting, Values
 
-_PREFIX = "setting_"
+PREFIX = "setting_"
+"""Before the key in the names of parsed arguments."""
 
 
 class NoEngineArguments(VersoError):
@@ -20,19 +22,21 @@ class NoEngineArguments(VersoError):
     hint = N_("Leave it out, or choose another engine with --engine.")
 
 
-def add_settings(parser: argparse.ArgumentParser) -> None:
-    """A flag for every declared setting."""
+def add_settings(parser: argparse.ArgumentParser, without: Collection[str] = ()) -> None:
+    """A flag for every declared setting but those WITHOUT."""
     group = parser.add_argument_group(_("settings"), _(
         "what is not given here is as in the window (see `verso settings`)"))
     for setting in SETTINGS:
-        group.add_argument(setting.flag, dest=_PREFIX + setting.key, metavar=_metavar(setting),
+        if setting.key in without:
+            continue
+        group.add_argument(setting.flag, dest=PREFIX + setting.key, metavar=_metavar(setting),
                            help=f"{_(setting.help)} [{setting.allowed()}]".replace("%", "%%"))
 
 
 def values_of(args: argparse.Namespace, base: Values) -> Values:
     """BASE with the flags that were given on top; raises InvalidSetting."""
-    given = {setting.key: getattr(args, _PREFIX + setting.key) for setting in SETTINGS
-             if getattr(args, _PREFIX + setting.key) is not None}
+    given = {setting.key: getattr(args, PREFIX + setting.key) for setting in SETTINGS
+             if getattr(args, PREFIX + setting.key, None) is not None}
     for setting in SETTINGS:
         if setting.key in given:
             try:

@@ -1,0 +1,199 @@
+"""A run's document as text: the recipe's table, CSV, Markdown. All of them are made of the JSON
+document, so that one that was kept can be shown again."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from desktop.benchmark.document import document
+from desktop.benchmark.reference import ASCEND_A2
+from desktop.benchmark.results import Ended
+from desktop.i18n import _, ngettext
+
+__all__ = ["csv_text", "document", "markdown", "summary", "table"]
+
+_COLUMNS = (("Concurrent", 10), ("Cold(tok/s)", 12), ("Warm(tok/s)", 12), ("Time(s)", 10),
+            ("Total(tok/s)", 12), ("Pages/s", 8))
+"""The first four are the recipe's, and are read by scripts: not translated."""
+
+
+def table(found: Mapping[str, Any]) -> str:
+    """What ``--output`` is written with: the form of the recipe's own table, with the total
+    tokens and the pages a second besides. A figure that does not exist is a dash."""
+    plan = found["plan"]
+    wide = " | ".join(f"{name:>{width}}" for name, width in _COLUMNS)
+    rule = len(wide)
+    lines = [_heading(found), f"Warm-up: {plan['warmup']}, rounds: {plan['rounds']}, "
+             f"pages a round: {plan['requests']}", "=" * rule, wide, "-" * rule]
+    for level in found["levels"]:
+        cold = level["cold"]
+        values = (_label(level), _number(cold and cold["output_tps"]),
+                  _number(level["output_tps"]), _number(level["seconds"]),
+                  _number(level["total_tps"]), _number(level["pages_per_s"], 3))
+        lines.append(" | ".join(f"{value:>{width}}" for value, (_name, width) in zip(
+            values, _COLUMNS, strict=True)) + _mark(level))
+    return "\n".join([*lines, "=" * rule]) + "\n"
+
+
+def summary(found: Mapping[str, Any]) -> str:
+    """What is worth saying besides the table, a line each; "" where nothing is."""
+    lines: list[str] = []
+    for row in found["comparison"] or ():
+        if row["ratio"] is not None:
+            busy = ("" if row["device_busy"] is None else
+                    _(", {device} {percent:.0f} % busy").format(
+                        device=row["device"], percent=row["device_busy"]))
+            lines.append(_("{strategy}: {seconds:.2f} s a page, {ratio:.2f} times as fast as "
+                           "{first}{busy}").format(
+                strategy=row["strategy"], seconds=row["seconds_a_page"], ratio=row["ratio"],
+                first=found["comparison"][0]["strategy"], busy=busy))
+    for level in found["levels"]:
+        if level["ttft_ms"] is None:
+            continue
+        parts = [f"{title} {_quantiles(level[key])} ms" for title, key in (
+            ("TTFT", "ttft_ms"), ("TPOT", "tpot_ms"), ("ITL", "itl_ms"),
+            (_("page"), "latency_ms")) if level[key] is not None]
+        lines.append(_("{level}: {figures} (p50/p90/p99)").format(
+            level=_label(level), figures=", ".join(parts)))
+        if level["steady"] is not None:
+            lines.append(_("{level}: in the steady state {figure}").format(
+                level=_label(level), figure=_speed(level["steady"])))
+        if level["goodput"] is not None:
+            lines.append(_("{level}: goodput {pages:.3f} pages/s").format(
+                level=_label(level), pages=level["goodput"]))
+        wrong = [f"{word} {count}" for word, count in level["outcomes"].items()
+                 if word not in ("complete", "length")]
+        if wrong:
+            lines.append(_("{level}: not counted: {outcomes}").format(
+                level=_label(level), outcomes=", ".join(wrong)))
+    if found["knee"] is not None and len(found["levels"]) > 1:
+        lines.append(ngettext(
+            "More than {count} page at once brings less than 5 % more.",
+            "More than {count} pages at once bring less than 5 % more.",
+            found["knee"]).format(count=found["knee"]))
+    lines += [_("Note: {text}").format(text=text) for text in found["warnings"]]
+    return "\n".join(lines)
+
+
+def csv_text(found: Mapping[str, Any]) -> str:
+    """A row a round, all rounds of all levels; column names are not translated."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([
+        "strategy", "concurrency", "kind", "round", "seconds", "pages", "failed", "looped",
+        "prompt_tokens", "output_tokens", "characters", "output_tps", "total_tps", "pages_per_s",
+        "chars_per_s", "goodput", *(f"{name}_{quantile}" for name in _TIMES
+                                    for quantile in ("p50", "p90", "p99"))])
+    for level in found["levels"]:
+        cold = [("cold", level["cold"])] if level["cold"] else []
+        for kind, one in [*cold, *(("measured", one) for one in level["rounds"])]:
+            outcomes = one["outcomes"]
+            counted = outcomes.get("complete", 0) + outcomes.get("length", 0)
+            looped, blank = outcomes.get("loop", 0), outcomes.get("blank", 0)
+            writer.writerow([
+                level["strategy"], level["concurrency"], kind, one["number"], one["seconds"],
+                counted, sum(outcomes.values()) - counted - looped - blank, looped,
+                *(_cell(one[key]) for key in (
+                    "prompt_tokens", "output_tokens", "characters", "output_tps", "total_tps",
+                    "pages_per_s", "chars_per_s", "goodput")),
+                *(_cell(one[name] and one[name][quantile]) for name in _TIMES
+                  for quantile in ("p50", "p90", "p99"))])
+    return out.getvalue()
+
+
+_TIMES = ("ttft_ms", "tpot_ms", "itl_ms", "latency_ms")
+
+
+def markdown(found: Mapping[str, Any]) -> str:
+    """For an issue, a wiki, a report."""
+    engine, environment, workload = (found[key] for key in ("engine", "environment", "workload"))
+    lines = [f"# {_heading(found)}", ""]
+    lines += _rows((_("What"), ""), [
+        (_("Engine"), ", ".join(filter(None, (engine["name"], engine["model"])))),
+        (_("Device"), engine["device"]),
+        (_("Versions"), ", ".join(f"{key} {value}" for key, value in engine["versions"].items())),
+        (_("Machine"), ", ".join(filter(None, (
+            environment.get("processor", ""), environment.get("system", ""))))),
+        ("Verso", environment.get("verso", "")),
+        (_("Pages"), _("{pages} of {files} files, sha256 {digest}").format(
+            pages=workload["pages"], files=workload["files"], digest=workload["sha256"][:16])),
+        (_("Rounds"), f"{found['plan']['warmup']} + {found['plan']['rounds']} × "
+                      f"{found['plan']['requests']}"),
+        (_("Begun"), found["started"]), (_("Ended"), found["ended"])])
+    lines += ["", *_rows(
+        (_("At once"), _("Cold tok/s"), _("Output tok/s"), _("Total tok/s"), _("Pages/s"),
+         "TTFT p50/p90/p99 ms", "TPOT ms", "ITL ms", _("Page ms"), _("Failed"), _("Loops")),
+        [(_label(level), _number(level["cold"] and level["cold"]["output_tps"]),
+          _spread(level, "output_tps"), _spread(level, "total_tps"),
+          _spread(level, "pages_per_s", 3),
+          *(_quantiles(level[key]) for key in _TIMES), str(level["failed"]),
+          str(level["looped"])) for level in found["levels"]])]
+    if any(level["output_tps"] for level in found["levels"]):
+        lines += ["", _("For comparison, {title}: {points} output tokens/s.").format(
+            title=ASCEND_A2.title, points=", ".join(
+                f"{point.concurrency}: {point.output_tps:g}" for point in ASCEND_A2.points))]
+    if found["warnings"]:
+        lines += ["", *(f"- {text}" for text in found["warnings"])]
+    return "\n".join([*lines, "", f"`{found['command']}`", ""])
+
+
+def _rows(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
+    head = list(head)
+    return [_row(head), "|" + "---|" * len(head), *(_row(row) for row in rows)]
+
+
+def _row(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
+
+
+def _heading(found: Mapping[str, Any]) -> str:
+    engine = found["engine"]
+    what = engine["model"] or engine["name"]
+    where = f" ({engine['device']})" if engine["device"] else ""
+    return _("Throughput of {what}{where}").format(what=what, where=where)
+
+
+def _label(level: Mapping[str, Any]) -> str:
+    return str(level["concurrency"]) if level["strategy"] == "continuous" else level["strategy"]
+
+
+def _mark(level: Mapping[str, Any]) -> str:
+    """Behind the row of a level that is not whole."""
+    if level["ended"] == Ended.COMPLETE.value:
+        return ""
+    if level["error"] is not None:
+        return f"  {_('failed')}: {level['error']['message']}"
+    return "  " + _("{why} after {count} of its rounds").format(
+        why={"interrupted": _("interrupted"), "time cap": _("time cap")}[level["ended"]],
+        count=len(level["rounds"]))
+
+
+def _speed(rates: Mapping[str, Any]) -> str:
+    if rates["output_tps"] is not None:
+        return _("{tokens:.2f} tok/s, {pages:.3f} pages/s").format(
+            tokens=rates["output_tps"], pages=rates["pages_per_s"])
+    return _("{pages:.3f} pages/s").format(pages=rates["pages_per_s"])
+
+
+def _number(value: float | None, places: int = 2) -> str:
+    return "-" if value is None else f"{value:.{places}f}"
+
+
+def _spread(level: Mapping[str, Any], key: str, places: int = 2) -> str:
+    text = _number(level[key], places)
+    deviation = level["sd"][key]
+    return text if deviation is None else f"{text} ± {deviation:.{places}f}"
+
+
+def _quantiles(found: Mapping[str, Any] | None) -> str:
+    if found is None:
+        return "-"
+    return "/".join(f"{found[key]:.4g}" if found[key] < 1000 else f"{found[key]:.0f}"
+                    for key in ("p50", "p90", "p99"))
+
+
+def _cell(value: Any) -> Any:
+    return "" if value is None else value

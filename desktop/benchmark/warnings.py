@@ -1,0 +1,117 @@
+"""What a reader of the figures should know: scatter, differing outputs, caches, slow drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from desktop.benchmark.plan import Plan
+from desktop.benchmark.results import Ended, LevelResult
+from desktop.benchmark.workload import Workload
+from desktop.i18n import _, ngettext
+
+SCATTER = 0.10
+"""Deviation as a share of the mean, from which on rounds scatter."""
+STARVED = 0.02
+"""Share of a round's places and time."""
+
+
+def warnings(plan: Plan, workload: Workload, levels: Sequence[LevelResult],
+             caches: Mapping[str, str]) -> tuple[str, ...]:
+    """In sentences, the most important first."""
+    return (
+        *_scatter(levels), *_differing(plan, levels), *_caches(plan, workload, levels, caches),
+        *_starved(plan, levels), *_cut(levels), *_throttled(levels), *_unfinished(levels),
+        *_left_out(workload))
+
+
+def _scatter(levels: Sequence[LevelResult]) -> Iterator[str]:
+    for level in levels:
+        spread = level.output_tps or level.pages_per_s
+        if spread is not None and spread.scatter > SCATTER:
+            yield _("{level}: rounds scatter by {percent:.0f} % – something else may be using the "
+                    "machine; more rounds or more pages a round give a firmer figure.").format(
+                level=name(level), percent=100 * spread.scatter)
+
+
+def _differing(plan: Plan, levels: Sequence[LevelResult]) -> Iterator[str]:
+    """Greedy outputs that are not the same everywhere."""
+    if plan.unique:
+        return  # the pages are not the same either
+    outputs: dict[str, set[str]] = {}
+    for level in levels:
+        for one in level.requests:
+            if one.counted and one.digest:
+                outputs.setdefault(one.page, set()).add(one.digest)
+    differing = sum(len(found) > 1 for found in outputs.values())
+    if differing:
+        yield ngettext(
+            "{count} of {all} pages gave different text in different rounds or levels, though "
+            "it is read without chance: numbers round differently when pages are computed "
+            "together.",
+            "{count} of {all} pages gave different texts in different rounds or levels, though "
+            "they are read without chance: numbers round differently when pages are computed "
+            "together.", differing).format(count=differing, all=len(outputs))
+
+
+def _caches(plan: Plan, workload: Workload, levels: Sequence[LevelResult],
+            caches: Mapping[str, str]) -> Iterator[str]:
+    if plan.unique or not any(level.rounds for level in levels):
+        return
+    if "on" in caches.values():
+        yield _("Pages repeat and a cache of the engine is on ({names}): the figures are better "
+                "than those of pages that are all different. Switch it off, or use "
+                "--unique.").format(names=", ".join(
+            key for key, state in caches.items() if state == "on"))
+    elif "unknown" in caches.values():
+        yield _("Pages repeat, and whether the server caches them is not known: with --unique "
+                "no cache can help.")
+
+
+def _starved(plan: Plan, levels: Sequence[LevelResult]) -> Iterator[str]:
+    for level in levels:
+        seconds = sum(each.seconds for each in level.rounds)
+        starved = sum(each.starved for each in level.rounds)
+        if seconds and starved > STARVED * seconds:
+            yield _("{level}: for {percent:.0f} % of the time the engine waited for pages to be "
+                    "drawn; so would a conversion. --draw ahead leaves drawing out.").format(
+                level=name(level), percent=100 * starved / seconds)
+
+
+def _cut(levels: Sequence[LevelResult]) -> Iterator[str]:
+    cut = sum(level.outcomes.get("length", 0) for level in levels)
+    if cut:
+        yield ngettext("{count} page was cut at the limit of tokens; it counts as throughput.",
+                       "{count} pages were cut at the limit of tokens; they count as throughput.",
+                       cut).format(count=cut)
+
+
+def _throttled(levels: Sequence[LevelResult]) -> Iterator[str]:
+    for level in levels:
+        for device in level.devices:
+            if device.throttled:
+                yield _("{level}: {device} was slowed down ({reasons}).").format(
+                    level=name(level), device=device.device, reasons=", ".join(device.throttled))
+
+
+def _unfinished(levels: Sequence[LevelResult]) -> Iterator[str]:
+    for level in levels:
+        if level.ended is not Ended.COMPLETE:
+            why = {Ended.FAILED: _("it failed"), Ended.INTERRUPTED: _("it was interrupted"),
+                   Ended.TIME_CAP: _("the time cap was reached")}[level.ended]
+            yield ngettext("{level}: {why}; {count} finished round is kept.",
+                           "{level}: {why}; {count} finished rounds are kept.",
+                           len(level.rounds)).format(
+                level=name(level), why=why, count=len(level.rounds))
+
+
+def _left_out(workload: Workload) -> Iterator[str]:
+    for path, problem in workload.left_out:
+        yield _("{path} is left out: {message}").format(path=path, message=problem.message)
+
+
+def name(level: LevelResult) -> str:
+    """A level in words."""
+    if level.strategy.name == "continuous":
+        return ngettext("{count} page at once", "{count} pages at once",
+                        level.concurrency).format(count=level.concurrency)
+    return str(level.strategy)
