@@ -148,3 +148,6 @@ def _report(prepared: Prepared, python: str) -> None:
     width = max(map(len, ENTRIES))
     for name, what in ENTRIES.items():
         print(f"  {shlex.quote(python)} {name:{width}}  # {_(what)}")
+    print(_("Or let Verso read with it:"))
+    print(f"  verso convert FILE… -o FOLDER --engine ascend-legacy --engine-interpreter "
+          f"{shlex.quote(python)} --official-code {shlex.quote(str(prepared.place))}")
