@@ -9,7 +9,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 OUTPUT_LIMIT = 1 << 20
@@ -18,6 +18,21 @@ _LOOK = 0.1
 """Seconds between two looks at a wish to cancel."""
 _AFTERMATH = 0.5
 """Seconds for the last output of a program that has ended, where a child of it holds the pipe."""
+
+
+_this_thread = threading.local()
+
+
+@contextlib.contextmanager
+def cancelled_by(cancel: threading.Event) -> Iterator[None]:
+    """CANCEL ends every :func:`ask` of this thread within the block that has no CANCEL of its
+    own."""
+    before = getattr(_this_thread, "cancel", None)
+    _this_thread.cancel = cancel
+    try:
+        yield
+    finally:
+        _this_thread.cancel = before
 
 
 @dataclass(frozen=True)
@@ -44,6 +59,7 @@ def ask(command: Sequence[str], *, seconds: float, environment: Mapping[str, str
     Blocks; any thread. CANCEL ends it early. Raises OSError when it cannot be started.
     """
     begin = time.monotonic()
+    cancel = cancel or getattr(_this_thread, "cancel", None)
     process = subprocess.Popen(
         list(command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         cwd=folder, env=None if environment is None else dict(environment),

@@ -44,6 +44,8 @@ class Report:
     """Numbers of the NPUs that an engine would use, as programs count; empty: none."""
     problems: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
+    of_npus: tuple[tuple[int, Problem], ...] = ()
+    """Those of them that are about one NPU, with its number."""
     experts: Experts | None = None
     """Whether the MoE patch is needed, asked of the packages; None: they are not all there."""
 
@@ -120,19 +122,21 @@ def look(values: Values, machine: Machine, report: interpreter.Report | None = N
     versions = _with_experts(versions, experts)
     absent = errors(host.environment.places)
     fatal = sum(each.fatal for each in host.environment.places.missing)
+    of_chosen, of_others = list(_of_npus(values, npus, chosen)), list(_other_npus(npus, chosen))
     wrong = [*(error.problem() for error in (
         *absent[:fatal], *_libraries(host), *_devices(host, npus))),
         *([npus.problem] if npus.problem is not None else []),
         *(error.problem() for error in (
-            *missing, *_of_npus(values, npus, chosen), *_versions(versions, Level.PROBLEM),
+            *missing, *of_chosen, *_versions(versions, Level.PROBLEM),
             *_engine(values, report))),
         *([experts.problem] if experts is not None and experts.problem is not None else [])]
     warned = [*(error.problem() for error in (
-        *absent[fatal:], *_other_npus(npus, chosen), *_versions(versions, Level.WARNING),
+        *absent[fatal:], *of_others, *_versions(versions, Level.WARNING),
         *_variables(host), *_machine(machine, host, weights_complete))),
         *([experts.warning] if experts is not None and experts.warning is not None else [])]
     return Report(host, npus, versions, tuple(npu.visible for npu in chosen), tuple(wrong),
-                  tuple(warned), experts)
+                  tuple(warned), tuple((int(error.values["number"]), error.problem())
+                                       for error in (*of_chosen, *of_others)), experts)
 
 
 def engine_for(ascend: str) -> str:

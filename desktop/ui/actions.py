@@ -55,6 +55,8 @@ DECLARED: tuple[_Declared, ...] = (
     _Declared("previous_pane", N_("Previous pane"), "", ("Shift+F6",), group=_WINDOW),
     _Declared("problems", N_("Problems"), "triangle-alert", ("Alt+P",), group=_WINDOW),
     _Declared("log", N_("Log"), "scroll-text", ("Alt+L",), group=_WINDOW),
+    _Declared("examine", N_("Examine this machine…"), "cpu", ("Ctrl+Shift+D",),
+              N_("What is here, what is missing for an engine, and what to do"), _WINDOW),
     _Declared("preferences", N_("Preferences…"), "settings", ("Ctrl+,",), group=_WINDOW),
     _Declared("shortcuts", N_("Keyboard shortcuts"), "keyboard", ("F1", "?"), group=_WINDOW),
     _Declared("about", N_("About Verso"), "info", group=_WINDOW),

@@ -62,6 +62,7 @@ class Commands:
             ("previous_pane", lambda: self.step_pane(-1)),
             ("problems", lambda: window.show_bottom(window.problem_list)),
             ("log", lambda: window.show_bottom(window.log)),
+            ("examine", self.tools.examining.open),
             ("preferences", self.preferences), ("shortcuts", self.shortcuts),
             ("about", self.about), ("quit", window.close),
         ):
@@ -76,7 +77,7 @@ class Commands:
         menu.addAction(actions["problems"])
         menu.addAction(actions["log"])
         menu.addSeparator()
-        for key in ("shortcuts", "about", "quit"):
+        for key in ("examine", "shortcuts", "about", "quit"):
             menu.addAction(actions[key])
         window.top.export_about_to_show.connect(
             lambda: self.exporting.fill(window.top.export_menu))
@@ -315,7 +316,8 @@ class Commands:
         place = self._dialogs[key].pos()
         makers = {"preferences": self.preferences, "shortcuts": self.shortcuts,
                   "about": self.about, "details": self.tools.details,
-                  "model": self.tools.get_model, "key": self.tools.key}
+                  "model": self.tools.get_model, "key": self.tools.key,
+                  "examination": self.tools.examining.open_new}
         if key in makers:
             makers[key]()
             self._dialogs[key].move(place)

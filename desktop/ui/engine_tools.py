@@ -29,6 +29,7 @@ from desktop.ui.background import in_background
 from desktop.ui.dialogs.model import ModelDialog
 from desktop.ui.dialogs.report import ReportDialog
 from desktop.ui.dialogs.server_key import ServerKeyDialog
+from desktop.ui.examining import Examining
 from desktop.ui.frame import Frame
 from desktop.ui.panels import notes
 from desktop.ui.remedies import Remedy
@@ -101,6 +102,7 @@ class EngineTools(QObject):
         window.settings.details_wanted.connect(self.details)
         window.settings.remedy_wanted.connect(self.remedy)
 
+        self.examining = Examining(window, open_dialog, self.remedy)
         self._load = self._action(N_("Load the engine now"), self._session.warm_up)
         self._offered = (
             (self._action(N_("Get the model…"), self.get_model), "model"),
@@ -108,6 +110,7 @@ class EngineTools(QObject):
             (self._action(N_("Probe servers"), self.probe), "servers"))
         """With the setting of the engines it is about."""
         self._always = (self._action(N_("Engine details…"), self.details),
+                        self._action(N_("Examine this machine…"), self.examining.open),
                         self._action(N_("Run settings"), self.show_settings))
 
     def _action(self, text: str, call: Callable[[], object]) -> QAction:
@@ -137,8 +140,9 @@ class EngineTools(QObject):
         self._window.settings.setFocus()
 
     def act(self, action: str) -> None:
-        """Do one of: get_model, check, probe, key, details, retry."""
+        """Do one of: get_model, check, probe, key, details, examine, retry."""
         {"get_model": self.get_model, "check": self.check, "probe": self.probe, "key": self.key,
+         "examine": self.examining.open,
          "details": self.details, "retry": self._session.warm_up}[action]()
 
     def remedy(self, remedy: Remedy) -> None:
@@ -161,6 +165,7 @@ class EngineTools(QObject):
         """End everything that runs."""
         for cancel, _ended in self._checks:
             cancel.set()
+        self.examining.close()
         for _cancel, ended in self._checks:
             ended.wait(_PATIENCE)
         self.download.close()

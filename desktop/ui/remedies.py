@@ -14,7 +14,7 @@ from desktop.settings import setting as _declared
 class Remedy:
     """One thing to do. ``action``: ``get_model``, ``set`` (``values`` are used), ``show`` (the
     setting ``key``), ``check`` (the interpreter), ``probe`` (the servers), ``key`` (of a
-    server), ``retry``."""
+    server), ``examine`` (the machine), ``retry``."""
 
     action: str
     text: str
@@ -29,6 +29,8 @@ _INTERPRETER = ("engine.not_installed", "worker.interpreter", "worker.start", "w
 _PACKAGES = ("interpreter.lacks", "interpreter.broken", "vllm.version", "vllm.tokenizer")
 _SERVERS = ("remote.no_servers", "remote.address")
 _KEYS = ("remote.key", "remote.key_wanted", "remote.key_format")
+_EXAMINED = ("engine.", "worker.", "vllm.", "ascend.", "interpreter.")
+"""What looking at everything may tell the reason of, where nothing else helps."""
 _SETTINGS = {
     "vllm.memory": "memory_utilization", "vllm.memory_ran_out": "batched_tokens",
     "vllm.other_model": "model", "vllm.device": "devices", "vllm.devices": "tensor_parallel",
@@ -64,7 +66,14 @@ def remedy(problem: Problem) -> Remedy | None:
         return Remedy("show", _("Show setting"), _SETTINGS[code])
     if code.startswith("remote."):
         return Remedy("probe", _("Probe servers"))
+    if code.startswith(_EXAMINED):
+        return examination()
     return None
+
+
+def examination() -> Remedy:
+    """What may tell the reason where nothing else does."""
+    return Remedy("examine", _("Examine machine…"))
 
 
 def _values(problem: Problem) -> dict[str, Value]:

@@ -18,6 +18,7 @@ from desktop.doctor.gpus import Gpus
 from desktop.doctor.machine import Machine
 from desktop.settings import Values
 from tests.cli.conftest import Verso, verso
+from tests.doctor import row_checks
 from tests.doctor.ascend_tree import CURRENT, GIB, IDLE, LEGACY, SAMPLES, Tree, healthy
 from tests.doctor.test_doctor import schema
 from tests.engines.ascend import trees
@@ -218,6 +219,7 @@ def test_each_fault_is_named_and_no_other(name: str, tmp_path: Path) -> None:
     follows = {"310P": {"ascend.unhealthy"}}.get(name, set())
     assert codes(report) <= {code} | follows
     assert "Traceback" not in "\n".join(ascend_text.lines(report))
+    row_checks.check(report)
 
 
 # The idle NPU of each recording: its number for programs, and how health and memory stand there.

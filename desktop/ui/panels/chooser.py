@@ -11,7 +11,7 @@ from desktop.jobs.events import EngineState, EngineView
 from desktop.settings import Values
 from desktop.ui.panels import notes
 from desktop.ui.panels.captions import label, small
-from desktop.ui.remedies import Remedy, remedy
+from desktop.ui.remedies import Remedy, examination, remedy
 
 
 class EngineChooser(QWidget):
@@ -64,6 +64,9 @@ class EngineChooser(QWidget):
             row.addWidget(button)
         row.addStretch(1)
         column.addLayout(row)
+        self.examine = QPushButton(examination().text)
+        self.examine.clicked.connect(lambda: self.remedy_wanted.emit(examination()))
+        column.addWidget(self.examine, 0, Qt.AlignmentFlag.AlignLeft)
         self._remedy: Remedy | None = None
         self._engine: EngineView | None = None
         self.set_values(values)
@@ -111,4 +114,6 @@ class EngineChooser(QWidget):
         self.remedy.setAccessibleName(self._remedy.text if self._remedy else _("What to do"))
         self.remedy.setVisible(self._remedy is not None)
         self.again.setVisible(engine is not None and engine.state is EngineState.FAILED)
+        self.examine.setVisible(engine is not None and engine.state is EngineState.FAILED
+                                and (self._remedy is None or self._remedy.action != "examine"))
         self.details.setVisible(ready is not None)
