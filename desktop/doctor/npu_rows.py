@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from desktop.doctor import ascend
 from desktop.doctor.ascend import Report
@@ -67,8 +68,7 @@ class _Rows:
         for npu in report.npus.found:
             yield self._npu(npu)
         toolkit = places.toolkit
-        yield self._row("CANN", _part(toolkit.version, toolkit.path) if toolkit
-                        else _("not found"), _CANN)
+        yield self._cann(_part(toolkit.version, toolkit.path) if toolkit else _("not found"))
         yield self._row("NNAL", places.atb or _("not found"), _NNAL,
                         Mark.GOOD if places.atb else Mark.NOTE)
         libraries = [each for each in host.libraries if each.path]
@@ -81,7 +81,8 @@ class _Rows:
             yield self._row(_("Shared memory"), size(host.shared_memory),
                             ("ascend.shared_memory",))
         for verdict in report.versions:
-            yield self._version(verdict)
+            if verdict.what not in ("cann", "driver"):  # those have rows above
+                yield self._version(verdict)
         for mark, problem in self._left:
             if problem.code != "ascend.version":  # those stand at their rows
                 yield Row(_("Else"), "", mark, (problem,))
@@ -95,6 +96,18 @@ class _Rows:
         taken = self._take(codes)
         return Row(title, text, worst(each for each, _problem in taken) if taken else mark,
                    tuple(problem for _mark, problem in taken))
+
+    def _cann(self, text: str) -> Row:
+        """Where it is, and whether its version is that of the table."""
+        verdict = next((each for each in self._report.versions if each.what == "cann"), None)
+        row = self._row("CANN", text, _CANN)
+        if verdict is None:
+            return row
+        judged = self._version(verdict)
+        wanted = "" if verdict.level is Level.GOOD or not verdict.wanted else _(
+            " (wanted: {version})").format(version=verdict.wanted)
+        return replace(row, found=text + wanted, mark=worst((row.mark, judged.mark)),
+                       problems=(*row.problems, *judged.problems))
 
     def _npu(self, npu: Npu) -> Row:
         mine = {problem for number, problem in self._report.of_npus if number == npu.visible}
@@ -124,7 +137,8 @@ class _Rows:
             taken = self._take(_EXPERTS)
             problems += tuple(problem for _mark, problem in taken)
             mark = worst([mark, *(each for each, _problem in taken)])
-        return Row(_(TITLES[verdict.what]), text, mark, problems)
+        title = _("Model code") if verdict.what == "model" else _(TITLES[verdict.what])
+        return Row(title, text, mark, problems)
 
 
 def _part(version: str, folder: str) -> str:
