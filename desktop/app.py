@@ -91,7 +91,7 @@ def _run_window(app: QApplication, single: SingleInstance, files: list[Path]) ->
     set_language(values["language"], paths.resources() / "translations")
     appearance = Appearance(app, values["theme"])
     try:
-        session = Session(paths.data_dir() / "journal.sqlite", paths.cache_dir(), values)
+        session = Session(paths.data_dir() / paths.JOURNAL, paths.cache_dir(), values)
     except VersoError as error:
         return _say_and_end(app, error.problem())
     loop = qasync.QEventLoop(app)

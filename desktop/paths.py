@@ -9,6 +9,9 @@ import platformdirs
 
 _PACKAGE = Path(__file__).resolve().parent
 
+JOURNAL = "journal.sqlite"
+"""The window's journal, in :func:`data_dir`."""
+
 
 def resources() -> Path:
     """The folder of icons, page template, schema and other shipped files.

@@ -52,3 +52,11 @@ class NotWritten(VersoError):
     code = "benchmark.not_written"
     message = N_("The result could not be written to {path}: {reason}.")
     hint = N_("Check that the folder exists and can be written to.")
+
+
+class NotKept(VersoError):
+    """The history could not be written to."""
+
+    code = "benchmark.not_kept"
+    message = N_("The result is not in the window's history: {reason}")
+    hint = N_("It is in the file of --output, and on stdout with --json.")

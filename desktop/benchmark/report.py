@@ -48,7 +48,7 @@ def summary(found: Mapping[str, Any]) -> str:
                         device=row["device"], percent=row["device_busy"]))
             lines.append(_("{strategy}: {seconds:.2f} s a page, {ratio:.2f} times as fast as "
                            "{first}{busy}").format(
-                strategy=row["strategy"], seconds=row["seconds_a_page"], ratio=row["ratio"],
+                strategy=_strategy(row), seconds=row["seconds_a_page"], ratio=row["ratio"],
                 first=found["comparison"][0]["strategy"], busy=busy))
     for level in found["levels"]:
         if level["ttft_ms"] is None:
@@ -69,11 +69,14 @@ def summary(found: Mapping[str, Any]) -> str:
         if wrong:
             lines.append(_("{level}: not counted: {outcomes}").format(
                 level=_label(level), outcomes=", ".join(wrong)))
-    if found["knee"] is not None and len(found["levels"]) > 1:
+    if found["knee"] is not None:
+        most = max(level["concurrency"] for level in found["levels"])
         lines.append(ngettext(
             "More than {count} page at once brings less than 5 % more.",
             "More than {count} pages at once bring less than 5 % more.",
-            found["knee"]).format(count=found["knee"]))
+            found["knee"]).format(count=found["knee"]) if found["knee"] < most else _(
+            "The throughput still grows at {count} pages at once: --raise finds where that "
+            "ends.").format(count=most))
     lines += [_("Note: {text}").format(text=text) for text in found["warnings"]]
     return "\n".join(lines)
 
@@ -158,6 +161,11 @@ def _heading(found: Mapping[str, Any]) -> str:
 
 def _label(level: Mapping[str, Any]) -> str:
     return str(level["concurrency"]) if level["strategy"] == "continuous" else level["strategy"]
+
+
+def _strategy(row: Mapping[str, Any]) -> str:
+    return (f"{row['strategy']} ({row['concurrency']})" if row["strategy"] == "continuous"
+            else str(row["strategy"]))
 
 
 def _mark(level: Mapping[str, Any]) -> str:

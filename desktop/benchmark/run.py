@@ -109,8 +109,8 @@ class Benchmark:
         try:
             asyncio.run(self._main())
         except Exception as error:
-            log.exception("the measurement failed")
-            self._failure = error
+            log.exception("the measurement could not be begun or ended")
+            self._failure = self._failure or error
 
     async def _main(self) -> None:
         loop = asyncio.get_running_loop()
@@ -134,7 +134,7 @@ class Benchmark:
             if cancelled:
                 runner.ended = Ended.INTERRUPTED
             else:
-                await runner.run()
+                await self._measure(runner)
         finally:
             source.close()
             await loop.run_in_executor(None, rasterizer.close)
@@ -150,6 +150,15 @@ class Benchmark:
             warnings(self._plan, self._workload, levels, caches),
             command_line(self._plan, self._workload.sources, self._values, self._engine_args))
         self._post(RunFinished(self._result))
+
+    async def _measure(self, runner: Runner) -> None:
+        try:
+            await runner.run()
+        except Exception as error:
+            # Listeners get what there is all the same; `wait` raises it.
+            log.exception("the measurement failed")
+            self._failure = error
+            runner.ended = Ended.FAILED
 
     def _post(self, event: BenchEvent) -> None:
         self._pending.append(event)

@@ -83,6 +83,7 @@ class Sampler:
     def __init__(self, probes: Sequence[Probe], listener: Callable[[Sample], None],
                  clock: Callable[[], float] = time.monotonic) -> None:
         """LISTENER is called on a thread of each probe's."""
+        self._probes = probes
         self._listener = listener
         self._clock = clock
         self._stop = threading.Event()
@@ -98,8 +99,11 @@ class Sampler:
     def stop(self) -> None:
         """No further call of the listener; a thread that hangs in a driver is left behind."""
         self._stop.set()
-        for thread in self._threads:
-            thread.join(0.5)
+        for thread, probe in zip(self._threads, self._probes, strict=True):
+            if thread.ident is None:
+                probe.close()  # it was never begun
+            else:
+                thread.join(0.5)
 
     def _run(self, probe: Probe) -> None:
         try:

@@ -35,6 +35,7 @@ class Command(Protocol):
 
 COMMANDS: dict[str, str] = {
     "convert": N_("convert files and folders without a window"),
+    "bench": N_("measure how fast pages are read, at several numbers of pages at once"),
     "engines": N_("list the engines, and say whether they can start here"),
     "doctor": N_("examine the machine and every engine: what is missing, what to do"),
     "servers": N_("try the vLLM servers with a page; keep their keys"),
@@ -99,7 +100,7 @@ def _dispatch(words: list[str]) -> int:
             "log details and tracebacks"))
         command.add_arguments(parser)
         args = parser.parse_intermixed_args(words[1:])
-        logs.start("convert" if name == "convert" else "verso", debug=args.debug)
+        logs.start(name if name in ("convert", "bench") else "verso", debug=args.debug)
         return command.run(args)
     args = _window_parser().parse_intermixed_args(words)
     # The only way to Qt from here, and by name: the command line does not depend on the window.

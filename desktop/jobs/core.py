@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from desktop.client.client import WorkerDied
+from desktop.engines.base import EngineDied
 from desktop.intake.model import RenderedPage
 from desktop.intake.rasterizer import Rasterizer
 from desktop.jobs import starts
@@ -173,6 +174,14 @@ class Core:
         """See Session.stop."""
         self._set_run(RunState.PAUSED)
         await self.reading.take_back(self.reading.runs.values())
+
+    async def release_engine(self) -> None:
+        """See Session.release_engine."""
+        await self.stop()
+        await self.loop.run_in_executor(self._helper, self.engine.close)
+        # No page is with it any more, nor will it confirm that one was taken back.
+        self.reading.worker_died(WorkerDied(EngineDied().problem(), (), None))
+        self.engine.released()
 
     async def retry_failed(self) -> int:
         """See Session.retry_failed."""

@@ -146,6 +146,13 @@ class EngineLink:
         if self._client is not None:
             self._client.close()
 
+    def released(self) -> None:
+        """It was closed, and others may use the device: it is started again when it is wanted."""
+        self._preparation = None
+        self._started_with = None
+        self._worn = False
+        self._show(EngineView(self._values["engine"], EngineState.OFF))
+
     # --- inside
     def _start(self) -> None:
         self._started_with = self._values

@@ -20,6 +20,7 @@ from typing import Any
 import msgspec
 
 from desktop.errors import Problem
+from desktop.jobs.benchmarks import Benchmarks
 from desktop.jobs.errors import (
     JournalBusy,
     JournalCorrupt,
@@ -66,6 +67,7 @@ class Journal:
             log.warning("journal damaged (%s), kept as %s", error, kept)
             self.trouble = JournalCorrupt(kept=kept, detail=str(error)).problem()
             self._db = _open(path)
+        self.benchmarks = Benchmarks(self._db, self._change)
 
     def close(self) -> None:
         """Release the file."""

@@ -79,4 +79,21 @@ MIGRATIONS: tuple[str, ...] = (
     """
     ALTER TABLE pages ADD COLUMN loops INTEGER NOT NULL DEFAULT 0;
     """,
+    """
+    CREATE TABLE benchmarks (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        started REAL NOT NULL,
+        name TEXT NOT NULL,
+        engine TEXT NOT NULL,
+        model TEXT NOT NULL,
+        device TEXT NOT NULL,
+        digest TEXT NOT NULL,  -- of the pages
+        ended TEXT NOT NULL,
+        levels INTEGER NOT NULL,
+        concurrency INTEGER NOT NULL,  -- of the fastest level
+        speed REAL NOT NULL,
+        unit TEXT NOT NULL,
+        document BLOB NOT NULL  -- JSON, deflated
+    );
+    """,
 )

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from desktop.errors import VersoError
 from desktop.intake.model import RenderedPage
+from desktop.jobs.benchmarks import BenchmarkRow
 from desktop.jobs.core import Core
 from desktop.jobs.errors import SessionClosed
 from desktop.jobs.events import DocumentResult, EngineView, PageResult, SessionEvent
@@ -127,6 +128,32 @@ class Session:
         """Load the chosen engine before a page needs it, also when it failed before."""
         self._send(self._core.warm_up)
 
+    def release_engine(self) -> Future[None]:
+        """Stop, and end the engine, so that its device is free for something else, such as a
+        measurement. The next page that is read starts it again."""
+        return self._ask(self._core.release_engine)
+
+    # --- measurements that were made
+    def benchmarks(self) -> Future[list[BenchmarkRow]]:
+        """All that are kept, the newest first."""
+        return self._ask(_later(lambda: self._core.journal.benchmarks.rows()))
+
+    def benchmark(self, benchmark_id: int) -> Future[dict[str, Any] | None]:
+        """The JSON document of one; None: there is no such one."""
+        return self._ask(_later(lambda: self._core.journal.benchmarks.document(benchmark_id)))
+
+    def keep_benchmark(self, document: Mapping[str, Any], row: BenchmarkRow) -> Future[int]:
+        """Keep one; its id. ROW says it in short (``desktop.benchmark.history.row``)."""
+        return self._ask(_later(lambda: self._core.journal.benchmarks.add(document, row)))
+
+    def rename_benchmark(self, benchmark_id: int, name: str) -> None:
+        """Call one by a name."""
+        self._send(lambda: self._core.journal.benchmarks.rename(benchmark_id, name))
+
+    def remove_benchmark(self, benchmark_id: int) -> None:
+        """Forget one."""
+        self._send(lambda: self._core.journal.benchmarks.remove(benchmark_id))
+
     # --- settings
     @property
     def values(self) -> Values:
@@ -227,6 +254,13 @@ class Session:
         with self._lock:
             self._calls -= 1
             self._lock.notify_all()
+
+
+def _later(call: Callable[[], T]) -> Callable[[], Coroutine[Any, Any, T]]:
+    """CALL as what the session's thread awaits."""
+    async def run() -> T:
+        return call()
+    return run
 
 
 def _run_loop(create: Callable[[], Core], started: Future[Core]) -> None:
