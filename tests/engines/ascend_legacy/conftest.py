@@ -10,9 +10,18 @@ import pytest
 
 from desktop.settings import Values
 from tests.accelerator.real import Reader
-from tests.support import environments, legacy_vllm
+from tests.support import ascend_sources, environments, legacy_vllm
 
 NAME = "ascend-legacy"
+
+
+@pytest.fixture(scope="session")
+def real_sources() -> None:
+    """The sources of vllm-ascend and vLLM are there; for tests with the marker ``engines``."""
+    try:
+        ascend_sources.ensure()
+    except SystemExit as error:
+        pytest.fail(f"packaging/ascend_sources.py: {error}")
 
 
 @pytest.fixture(scope="session")

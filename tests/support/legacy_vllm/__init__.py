@@ -5,17 +5,21 @@ device to run it on.
 NPU, ``torch`` what stands for torch where it is not installed. They are put on PYTHONPATH. A
 recital (``path/verso_recital.py``) takes the model's place. ``official_tree`` writes code of our
 own that is laid out as the official code is.
+
+Where the environment with real vLLM is, the real vLLM 0.8.5 runs too, on a processor:
+``real_environment``.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tests.support import official_code
+from tests.support import ascend_sources, official_code, tiny_vllm
 
 PATH = Path(__file__).with_name("path")
 NPU = Path(__file__).with_name("npu")
@@ -126,3 +130,45 @@ class Recital:
     def pages(self) -> list[dict[str, Any]]:
         """The requests but those of warming up."""
         return [found for found in self.of("request") if not found["id"].startswith("warm-up")]
+
+
+# --- the real one, on a processor
+
+REAL = Path(__file__).with_name("real")
+PACKAGES = ("transformers==4.51.3", "tokenizers==0.21.4", "huggingface_hub==0.36.0",
+            "addict==2.4.0", "easydict==1.14", "gguf==0.19.0")
+"""What vLLM 0.8.5 and the official code import besides what the environment with real vLLM has, or
+in other versions."""
+
+
+def packages(python: Path) -> Path:
+    """The folder with :data:`PACKAGES` for PYTHON, beside its environment; made where it is not
+    there."""
+    folder = python.parents[1].with_name("legacy-packages")
+    mark = folder / "made"
+    if not mark.exists() or mark.read_text() != "\n".join(PACKAGES):
+        subprocess.run([str(python), "-m", "pip", "install", "--quiet", "--no-input", "--no-deps",
+                        "--disable-pip-version-check", "--upgrade", "--target", str(folder),
+                        *PACKAGES], check=True)
+        mark.write_text("\n".join(PACKAGES))
+    return folder
+
+
+def real_environment(python: Path, recital: Path) -> dict[str, str]:
+    """Variables under which PYTHON, of the environment with real vLLM, has the real vLLM 0.8.5 and
+    vllm-ascend 0.8.5rc1 from their sources. RECITAL: see ``real/verso_real_recital.py``."""
+    search = [tiny_vllm.PATH, REAL, packages(python), *reversed(ascend_sources.roots("0.8.5rc1")),
+              ascend_sources.ROOT / "tests/engines/ascend/moe", os.environ.get("PYTHONPATH", "")]
+    return {"PYTHONPATH": os.pathsep.join(filter(None, map(str, search))),
+            "VERSO_RECITAL": str(recital), "VLLM_PLUGINS": "real-recital",
+            "VLLM_CPU_KVCACHE_SPACE": "1", "OMP_NUM_THREADS": "1", "VLLM_LOGGING_LEVEL": "WARNING"}
+
+
+def real_model(folder: Path) -> Path:
+    """The tiny model in FOLDER, with the tokenizer class that the published one names; the official
+    processor takes no other."""
+    tiny_vllm.build(folder)
+    path = folder / "tokenizer_config.json"
+    path.write_text(path.read_text(encoding="utf-8").replace(
+        '"PreTrainedTokenizerFast"', '"LlamaTokenizerFast"'), encoding="utf-8")
+    return folder

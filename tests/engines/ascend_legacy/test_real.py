@@ -1,0 +1,185 @@
+"""The real thing but for the device: vLLM 0.8.5.post1 from its source archive, its V0 engine, the
+official code as `verso prepare-npu` prepares it, and vllm-ascend 0.8.5rc1's mixture of experts, on
+a processor, with a model of random weights that recites what a test wants.
+
+One engine serves all tests but the last; the last kills it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from desktop.engines.ascend import preparation
+from desktop.protocol.messages import EngineFailed, EngineReady
+from desktop.settings import Values
+from tests.accelerator.real import LARGE, SMALL, Reader, bitmap
+from tests.support import legacy_vllm, recipe_sources, tiny_vllm
+
+pytestmark = [pytest.mark.engines, pytest.mark.slow, pytest.mark.usefixtures("real_sources")]
+
+TEXT = ("<|ref|>title<|/ref|><|det|>[[51, 7, 949, 98]]<|/det|>\n# Größe\n\n"
+        "<|ref|>table<|/ref|><|det|>[[51, 107, 949, 198]]<|/det|>\n"
+        "<table><tr><td>a</td><td>b  c</td></tr></table>\n\n")
+LOOP = "<|ref|>text<|/ref|><|det|>[[51, 107, 949, 198]]<|/det|>\n" + "round and round we go. " * 200
+
+
+class Real(Reader):
+    """The engine over the real stack."""
+
+    def __init__(self, folder: Path, model: Path, code: Path) -> None:
+        python = tiny_vllm.interpreter()
+        assert python is not None
+        self._script = folder / "recital.json"
+        self.recite(text=TEXT)
+        self.variables = legacy_vllm.real_environment(python, self._script)
+        super().__init__(
+            "ascend-legacy", folder, Values({
+                "engine": "ascend-legacy", "model": str(model), "official_code": str(code),
+                "max_model_len": 4096, "ready_seconds": 1800}),
+            interpreter=python, environment=self.variables)
+
+    def recite(self, **script: Any) -> None:
+        """What every page gets from now on."""
+        fresh = self._script.with_suffix(".new")
+        fresh.write_text(json.dumps(script), encoding="utf-8")
+        fresh.replace(self._script)
+
+
+@pytest.fixture(scope="module")
+def official_code() -> Path:
+    found = recipe_sources.official()
+    if found is None:
+        pytest.skip("needs the official code: run packaging/recipe_sources.py")
+    return found
+
+
+@pytest.fixture(scope="module")
+def real_model(tmp_path_factory: pytest.TempPathFactory, engine_python: Path) -> Path:
+    return legacy_vllm.real_model(tmp_path_factory.mktemp("models") / "tiny-ocr-2")
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory, real_model: Path, official_code: Path,
+           ) -> Iterator[Real]:
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        for kind in ("data", "config", "cache", "log"):
+            patch.setenv(f"VERSO_{kind.upper()}_DIR", str(home / kind))
+        running = Real(tmp_path_factory.mktemp("engine"), real_model, official_code)
+        running.start()
+        yield running
+        running.close()
+
+
+@pytest.fixture(autouse=True)
+def fresh(engine: Real) -> None:
+    engine.ready()
+    engine.recite(text=TEXT)
+
+
+def test_what_it_got(engine: Real) -> None:
+    ready = engine.ready()
+    assert ready.versions["vllm"] == "0.8.5.post1+cpu"
+    assert ready.versions["vllm-ascend"] == "0.8.5rc1"
+    assert ready.eager
+    assert ready.context == 4096
+    assert ready.cache_tokens > 100_000
+    assert "The mixture of experts is computed by vllm-ascend." in ready.notes
+
+
+def test_text_arrives_as_it_is_written(engine: Real) -> None:
+    end = engine.read()
+    assert (end.finish, engine.text(end.page_id)) == ("complete", TEXT), end.problem
+    assert len(engine.pieces(end.page_id)) > 1
+
+
+def test_tokens_of_pages_and_prompts_are_counted_as_vllm_counts_them(engine: Real) -> None:
+    small = engine.read(SMALL, prompt="free")
+    large = engine.read(LARGE, prompt="free")
+    off = engine.read(LARGE, prompt="free", crop="off")
+    other = engine.read(SMALL, prompt="custom", custom_prompt="Free OCR. Free OCR.")
+    words = small.prompt_tokens - 257
+    assert 3 < words < 12
+    assert large.prompt_tokens == 1121 + words
+    assert off.prompt_tokens == small.prompt_tokens
+    assert small.prompt_tokens < other.prompt_tokens < small.prompt_tokens + words
+
+
+def test_limits_and_stop_strings(engine: Real) -> None:
+    cut = engine.read(max_tokens=16)
+    assert (cut.finish, cut.output_tokens, cut.limit) == ("length", 16, 16)
+    stopped = engine.read(stop="Größe|never")
+    assert stopped.finish == "complete"
+    assert engine.text(stopped.page_id) == TEXT.partition("Größe")[0]
+
+
+def test_a_page_longer_than_the_context(engine: Real) -> None:
+    end = engine.read(SMALL, prompt="custom", custom_prompt="word and word " * 1500)
+    assert (end.finish, end.problem.code) == ("failed", "engine.refused")
+    assert "longer than the maximum model length" in end.problem.message
+    assert engine.read().finish == "complete", "the engine did not live on"
+
+
+def test_a_loop_ends_by_the_official_ngram(engine: Real) -> None:
+    engine.recite(text=LOOP)
+    end = engine.read(loop_guard=True)
+    assert engine.restarts(end.page_id) == ["loop"]
+    assert end.finish == "complete"
+    assert 1 < engine.text(end.page_id).count("round and round") < 12
+
+
+def test_pages_side_by_side_one_of_them_cancelled(engine: Real) -> None:
+    engine.recite(text="a b c d e f g h " * 400)
+    cancelled = engine.submit()
+    engine.streaming(cancelled)
+    others = [engine.submit(max_tokens=48) for _ in range(4)]
+    engine.client.cancel(cancelled)
+    assert engine.finished(cancelled).finish == "cancelled"
+    for page in others:
+        assert engine.finished(page).finish == "length"
+        assert engine.text(page) == engine.text(others[0])
+
+
+def test_it_reads_what_the_prepared_script_reads(engine: Real, real_model: Path,
+                                                 official_code: Path, tmp_path: Path) -> None:
+    """The first of the recipe's entry points, run as a person runs it, on the same page."""
+    target = tmp_path / "deepseek_ocr2_npu"
+    preparation.prepare(official_code, target).write()
+    config = target / "config.py"
+    page = bitmap(engine.folder, SMALL)
+    config.write_text(config.read_text("utf-8").replace(
+        "'deepseek-ai/DeepSeek-OCR-2'", repr(str(real_model))).replace(
+        "'/your/input/path/'", "''").replace(
+        "'/your/image/path/'", repr(str(page))).replace(
+        "'/your/output/path/'", repr(str(tmp_path / "out"))))
+    engine.recite(noise=40)
+    python = tiny_vllm.interpreter()
+    environ = {**os.environ, **engine.variables, "HF_HUB_OFFLINE": "1"}
+    ran = subprocess.run([str(python), "run_dpsk_ocr2_image.py"], cwd=target, env=environ,
+                         capture_output=True, text=True, timeout=600, check=False)
+    assert ran.returncode == 0, ran.stderr[-4000:]
+    theirs = (tmp_path / "out" / "result_ori.mmd").read_text("utf-8")
+    assert len(theirs) > 40
+    end = engine.read(SMALL, ngram="always", ngram_preset="image")
+    assert (end.finish, end.output_tokens) == ("complete", 41)
+    assert engine.text(end.page_id) == theirs
+
+
+def test_it_dies_is_started_again_and_reads_the_page(engine: Real) -> None:
+    before = len(engine.recorder.of(EngineReady))
+    engine.recite(text=TEXT, die="NPU out of memory. Tried to allocate 2.00 GiB (NPU 0)", after=12)
+    page = engine.submit()
+    failed = engine.until(lambda: next(iter(engine.recorder.of(EngineFailed)), None))
+    engine.recite(text=TEXT)
+    assert (failed.problem.code, failed.fatal) == ("vllm.memory_ran_out", False)
+    assert "2.00 GiB" in failed.problem.message
+    engine.until(lambda: len(engine.recorder.of(EngineReady)) > before)
+    engine.client.cancel(page)
+    assert engine.read().finish == "complete"
