@@ -80,7 +80,8 @@ def examine(values: Values, settings: tuple[Problem, ...] = (),
         tell(_("the engine “{engine}”").format(engine=_(entry.title)))
         examined.append(engines.examine(entry, values, found.gpus))
     return Diagnosis(found, tuple(examined), str(values["engine"]), settings,
-                     _ascend(values, found, examined, tell), prepared.look(folder))
+                     _ascend(values, found, examined, tell),
+                     prepared.look(folder) if folder else prepared.look_around(values))
 
 
 def _ascend(values: Values, found: machine.Machine, examined: Sequence[Examination],

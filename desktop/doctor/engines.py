@@ -10,8 +10,10 @@ from dataclasses import dataclass, field, replace
 
 from desktop.client import interpreter, npu
 from desktop.client.probing import ask
-from desktop.doctor import ascend, ascend_problems
+from desktop.doctor import ascend, ascend_problems, prepared
 from desktop.doctor.gpus import Gpus
+from desktop.engines.ascend.preparation.target import MANIFEST
+from desktop.engines.ascend_legacy import official, stack
 from desktop.engines.model import weights
 from desktop.engines.registry import ENGINES, EngineEntry
 from desktop.engines.remote import addresses
@@ -140,6 +142,8 @@ def _local(entry: EngineEntry, values: Values, gpus: Gpus, thorough: bool) -> Ex
     else:
         report = _interpreter(entry, asked, str(values["devices"]), thorough)
         problems = list(report.problems)
+    if entry.official:
+        problems += _official(values, report)
     model, trouble = _model(values)
     problems += trouble
     if report is not None and report.thorough and report.usable and report.platform != "npu":
@@ -181,6 +185,26 @@ def _interpreter(entry: EngineEntry, asked: str, devices_: str,
         found = replace(found, problems=(ascend_problems.NoPlatform(
             path=found.path, device=found.platform or _("nothing")).problem(),))
     return found
+
+
+def _official(values: Values, report: interpreter.Report | None) -> list[Problem]:
+    """What is wrong with the official code, and with what it would run on."""
+    problems: list[Problem] = []
+    if report is not None and "vllm" in report.versions:
+        of = report.versions.get
+        try:
+            stack.check(stack.Stack(of("vllm", ""), of("vllm-ascend", ""), of("torch", ""),
+                                    of("torch-npu", ""), of("transformers", "")))
+        except VersoError as error:
+            problems.append(error.problem())
+    try:
+        folder = official.located(str(values["official_code"]))
+    except VersoError as error:
+        return [*problems, error.problem()]
+    if (folder / MANIFEST).is_file():
+        code = prepared.look(str(folder))
+        problems += code.problems if code is not None else ()
+    return problems
 
 
 def _model(values: Values) -> tuple[Model | None, list[Problem]]:

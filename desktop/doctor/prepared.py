@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ from desktop.engines.ascend import preparation
 from desktop.engines.ascend.preparation import layout
 from desktop.engines.ascend.preparation.edits import Missing, Source
 from desktop.engines.ascend.preparation.target import MANIFEST, touched
+from desktop.engines.ascend_legacy import official
 from desktop.engines.model import weights
 from desktop.errors import Problem, VersoError
 from desktop.i18n import N_
+from desktop.settings import Values
 
 _SHOWN = 8
 """Of what is missing, in a sentence."""
@@ -126,6 +129,17 @@ def look(folder: str = "") -> Prepared | None:
     return Prepared(place, asked, missing, changed, model,
                     layout.settings(layout.CONFIG, config), tuple(problems),
                     tuple(error.problem() for error in _model(path, place, model)))
+
+
+def look_around(values: Values) -> Prepared | None:
+    """The prepared code that the engine for it would take, else the one that is made by default;
+    None: neither is there."""
+    with contextlib.suppress(VersoError):
+        found = official.located(str(values["official_code"]))
+        if (found / MANIFEST).is_file():
+            code = look(str(found))
+            return None if code is None else replace(code, asked=False)
+    return look()
 
 
 def _read(folder: Path, name: str) -> bytes | None:

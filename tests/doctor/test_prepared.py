@@ -9,8 +9,10 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from desktop.doctor import prepared
+from desktop.doctor import engines, prepared
 from desktop.engines.ascend.preparation import beside, layout, prepare
+from desktop.engines.registry import entry
+from desktop.settings import Values
 from tests.cli.conftest import Verso, verso
 from tests.doctor.test_doctor import schema
 from tests.support import environments, official_code
@@ -127,6 +129,31 @@ def test_the_model_that_its_settings_name(folder: Path, tmp_path: Path) -> None:
     found = prepared.look(str(folder))
     assert found is not None
     assert found.warnings == ()
+
+
+def test_the_code_of_the_engine_that_runs_it(folder: Path, tmp_path: Path,
+                                             monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert prepared.look_around(Values()) is None
+    values = Values({"official_code": str(folder)})
+    found = prepared.look_around(values)
+    assert found is not None
+    assert found.folder == str(folder)
+    assert not found.asked
+    # Without its patch neither the code nor the engine is well.
+    (folder / "verso_npu_patch.py").unlink()
+    examined = engines.examine(entry("ascend-legacy"), values, thorough=False)
+    assert "ascend.prepared" in [each.code for each in examined.problems]
+    # The official code as it came is prepared when the engine starts: no fault, and not judged.
+    values = Values({"official_code": str(tmp_path / "official")})
+    assert prepared.look_around(values) is None
+    examined = engines.examine(entry("ascend-legacy"), values, thorough=False)
+    assert not [each.code for each in examined.problems
+                if each.code.startswith(("legacy.", "ascend."))]
+    gone = engines.examine(entry("ascend-legacy"), Values({"official_code": "/nowhere"}),
+                           thorough=False)
+    assert "legacy.no_code" in [each.code for each in gone.problems]
 
 
 def test_the_command(verso: Verso, verso_home: Path, folder: Path, tmp_path: Path,
