@@ -193,8 +193,9 @@ class VllmEngine(Engine):
         with tempfile.TemporaryDirectory(prefix="verso-") as name:
             paths = {size: warmup.draw(Path(name), size) for size in {full, warmup.SMALL}}
             await self._feed.warm(lambda number: warmup.page(paths[full], number, full), prompt)
+            count = 2 if self._loaded.cpu else warmup.AT_ONCE
             pages = [warmup.page(paths[size], number, size)
-                     for number, size in enumerate((full, full, warmup.SMALL))]
+                     for number, size in enumerate((*[full] * count, warmup.SMALL))]
             await asyncio.gather(*(self._read_through(page, core) for page in pages
                                    for core in range(len(self._loaded.cores))))
         self._expectation = fitting.Expectation()

@@ -16,6 +16,9 @@ SIZE = (1190, 1684)
 """Pixels of an A4 page at 144 dpi."""
 SMALL = (540, 760)
 """One view without tiles."""
+AT_ONCE = 12
+"""Pages that a device reads together first: about as many as a step takes in (see
+``arguments.BATCHED``). What many at once need beyond one page's is then there."""
 TOKENS = 8
 """Output tokens of a warm-up page."""
 
