@@ -127,6 +127,8 @@ class Reading:
         self._t.progress.begin()
         self._t.outbox.post(PageUpdated(run.view()))
         run.task = asyncio.create_task(self._read(run), name=f"read {run.id}")
+        # Cancelled before its first step a task runs nothing, not even what stands under "finally".
+        run.task.add_done_callback(lambda _task: self._never_began(run))
 
     def _submit(self) -> None:
         runs = self.runs.values()
@@ -259,6 +261,13 @@ class Reading:
             name = self._t.documents.row(run.key.document_id).name
             self._t.outbox.post(ProblemAdded(ProblemView(
                 run.id, outcome.problem, run.key.document_id, name, run.key.number, run.id)))
+
+    def _never_began(self, run: PageRun) -> None:
+        if self.runs.get(run.key) is run:
+            try:
+                self._leave(run)
+            except sqlite3.Error as error:
+                self._t.save_failed(error)
 
     def _leave(self, run: PageRun) -> None:
         """Out of the window, finished or not."""

@@ -17,6 +17,7 @@ from desktop.jobs.events import (
     PageState,
     PageUpdated,
     PageView,
+    RawText,
     SessionEvent,
 )
 from desktop.jobs.session import Session
@@ -83,6 +84,18 @@ class Heard:
     def until_page(self, page_id: str, *states: PageState) -> None:
         self.until(lambda: (page := self.page(page_id)) is not None and page.state in states,
                    f"page {page_id} never became {states}, it is {self.page(page_id)}")
+
+    def until_streaming(self, count: int) -> list[str]:
+        """Wait until text has come of COUNT pages; their ids. Any COUNT: pages are drawn by
+        several processes, and which one is done first is not said."""
+        found: list[str] = []
+
+        def enough() -> bool:
+            found[:] = sorted({event.page_id for event in self.of(RawText)})
+            return len(found) >= count
+
+        self.until(enough)
+        return found
 
     def finished_order(self) -> list[str]:
         """Ids of pages in the order in which they became final, each once."""

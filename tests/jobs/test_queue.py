@@ -148,11 +148,11 @@ def test_a_range_changed_while_pages_stream(play: Player, pdf: Pdf) -> None:
     p = play({"capacity": 2, "pages": [SLOW]})
     (document,) = p.add(pdf(6))
     p.session.start()
-    p.heard.until_page("1-1", PageState.STREAMING)
-    p.heard.until_page("1-2", PageState.STREAMING)
-    p.session.set_page_range(document, "2-4").result(PATIENCE)
-    p.heard.until(lambda: PageCleared("1-1") in p.heard.events)
-    page = p.heard.page("1-2")
+    out, stays = p.heard.until_streaming(2)
+    rest = ",".join(str(number) for number in range(1, 7) if f"{document}-{number}" != out)
+    p.session.set_page_range(document, rest).result(PATIENCE)
+    p.heard.until(lambda: PageCleared(out) in p.heard.events)
+    page = p.heard.page(stays)
     assert page is not None
     assert (page.state, page.attempts) == (PageState.STREAMING, 1)  # it just went on
 
@@ -178,14 +178,35 @@ def test_a_page_of_a_removed_document_is_not_begun_again(play: Player, pdf: Pdf)
     p = play({"capacity": 2, "pages": [SLOW]})
     p.add(pdf(9))
     p.session.start()
-    # Any two: which page is drawn first is not said.
-    p.heard.until(lambda: len({event.page.id for event in p.heard.of(PageUpdated)
-                               if event.page.state is PageState.STREAMING}) == 2)
+    p.heard.until_streaming(2)
     p.session.remove([1])
     assert p.session.wait(PATIENCE)
     begun = [event.page.id for event in p.heard.of(PageUpdated)
              if event.page.state is PageState.RENDERING]
     assert len(begun) == len(set(begun))
+
+
+def test_pages_that_are_taken_back_before_their_first_step_leave_room_for_others(
+        play: Player, pdf: Pdf) -> None:
+    """A task that is cancelled before it runs runs nothing, not even what ends it in order."""
+    p = play({"capacity": 2, "pages": [SHORT]})
+    p.add(pdf(3))
+    p.heard.until(lambda: (view := p.heard.document(1)) is not None and view.selected == 3)
+    reading = p.session._core.reading
+
+    async def begin_and_take_back() -> list[str]:
+        reading.fill()
+        begun = [run.id for run in reading.runs.values()]
+        await reading.take_back(reading.runs.values())
+        return begun
+
+    assert p.session._ask(begin_and_take_back).result(PATIENCE) == ["1-1"]
+    assert reading.runs == {}
+    page = p.heard.page("1-1")
+    assert page is not None
+    assert page.state is PageState.WAITING
+    p.finish()
+    assert sorted(p.heard.finished_order()) == ["1-1", "1-2", "1-3"]
 
 
 def test_removed_documents_are_gone(play: Player, pdf: Pdf) -> None:
