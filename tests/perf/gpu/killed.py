@@ -58,7 +58,7 @@ def freed(before: int, seconds: float = 15.0) -> dict[str, Any]:
 
 
 def main(args: argparse.Namespace) -> None:
-    """Start it, kill its worker while pages are read, wait until pages are read again, kill it."""
+    """Start it; kill its worker while pages are read and wait until they are again; kill it."""
     report = load.Report(args.out)
     before = load.device()["used_mib"] or 0
     log = Path(tempfile.mkdtemp(prefix="verso-killed-")) / "log.txt"
@@ -78,14 +78,15 @@ def main(args: argparse.Namespace) -> None:
             until(lambda: finished() >= args.least, 240)
             report.put("reading_after_s", round(time.monotonic() - began, 1))
             report.put("device_reading", load.device())
-            first = workers(process.pid)
-            family = [pid for worker in first for pid in tree(worker)]
-            os.kill(first[0], signal.SIGKILL)
-            report.put("worker_killed", {"processes": len(family), **gone(family, 15)})
-            done = finished()
-            again = until(lambda: [pid for pid in workers(process.pid) if pid not in first], 60)
-            until(lambda: finished() >= done + args.least, 240)
-            report.put("reading_again", {"worker": again, "device": load.device()})
+            if not args.application_only:
+                first = workers(process.pid)
+                family = [pid for worker in first for pid in tree(worker)]
+                os.kill(first[0], signal.SIGKILL)
+                report.put("worker_killed", {"processes": len(family), **gone(family, 15)})
+                done = finished()
+                again = until(lambda: [pid for pid in workers(process.pid) if pid not in first], 60)
+                until(lambda: finished() >= done + args.least, 240)
+                report.put("reading_again", {"worker": again, "device": load.device()})
             family = tree(process.pid)
             process.kill()
             report.put("application_killed", {"processes": len(family), **gone(family[1:], 15)})
@@ -103,6 +104,7 @@ if __name__ == "__main__":
     parser.add_argument("--pdf", type=Path, required=True, help="made where it is missing")
     parser.add_argument("--pages", type=int, default=1500)
     parser.add_argument("--least", type=int, default=8, help="pages that say it is reading")
+    parser.add_argument("--application-only", action="store_true")
     parser.add_argument("--engine-arg", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--option", action="append", default=[], help="of verso convert")
     options = parser.parse_args()
