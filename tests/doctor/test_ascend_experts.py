@@ -128,8 +128,14 @@ def test_a_python_goes_with_one_engine(entry: EngineEntry, code: str, tmp_path: 
     path = stack(tmp_path / "env", start="raise ImportError('libascend_hal.so')")
     values = Values({"engine": "vllm", "engine_interpreter": str(path)})
     found = engines.examine(entry, values)
-    told = [each.code for each in found.problems if not each.code.startswith(("model.", "legacy.no_code"))]
+    told = _told(found)
     assert told == ([code] if code else [])
+
+
+def _told(found: engines.Examination) -> list[str]:
+    """What is wrong but for the model and the code, which are not there."""
+    return [each.code for each in found.problems
+            if not each.code.startswith(("model.", "legacy.no_code"))]
 
 
 PLATFORM = """
@@ -154,7 +160,7 @@ def test_what_vllm_computes_on(kind: str, code: str, tmp_path: Path,
     found = engines.examine(LEGACY_ENGINE, Values({"engine_interpreter": str(path)}))
     assert found.interpreter is not None
     assert found.interpreter.platform == kind
-    told = [each.code for each in found.problems if not each.code.startswith(("model.", "legacy.no_code"))]
+    told = _told(found)
     assert told == ([code] if code else [])
 
 
