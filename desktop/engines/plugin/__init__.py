@@ -16,6 +16,10 @@ from typing import Any
 
 MASK = "VERSO_FAST_MASK"
 """1: the vision encoder's attention mask by tensor operations."""
+TOKENIZER_CLASS = "VERSO_TOKENIZER_CLASS"
+"""1: the model's tokenizer read by the right class with transformers 5 before 5.8."""
+ATTENTION_TYPE = "VERSO_ATTENTION_TYPE"
+"""1: the attention type that vllm-ascend's visual decoder asks its layers for."""
 HEAD_SIZE = "VERSO_HEAD_SIZE"
 """1: the attention's head size computed where the configuration yields 0."""
 ATTENTION = "VERSO_FAST_ATTENTION"
@@ -46,6 +50,8 @@ def environment(settings: Mapping[str, Any]) -> dict[str, str]:
         MASK: "1" if asked("fast_mask") else "0",
         ATTENTION: "1" if asked("fast_attention") else "0",
         HEAD_SIZE: "1",
+        TOKENIZER_CLASS: "1",
+        ATTENTION_TYPE: "1",
         PAGES: "1" if asked("raw_pages") else "0",
         GRAPHS: str(_AT_ONCE) if graphs else "0",
     }

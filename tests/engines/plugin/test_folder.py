@@ -61,7 +61,8 @@ def test_each_setting_reaches_its_repair() -> None:
     values = Values({"engine": "vllm"}).as_dict()
     usual = plugin.environment(values)
     assert usual == {plugin.MASK: "1", plugin.ATTENTION: "1", plugin.HEAD_SIZE: "1",
-                     plugin.PAGES: "1", plugin.GRAPHS: "4"}
+                     plugin.PAGES: "1", plugin.GRAPHS: "4", plugin.TOKENIZER_CLASS: "1",
+                     plugin.ATTENTION_TYPE: "1"}
     for key, variable in (("fast_mask", plugin.MASK), ("fast_attention", plugin.ATTENTION),
                           ("raw_pages", plugin.PAGES), ("encoder_graphs", plugin.GRAPHS)):
         assert key in BY_KEY

@@ -51,12 +51,26 @@ def in_force(name: str) -> bool:
 
 def _repairs() -> list[tuple[str, str, Callable[[str], str]]]:
     return [
+        ("tokenizer class", "VERSO_TOKENIZER_CLASS", _tokenizer_class),
+        ("attention type", "VERSO_ATTENTION_TYPE", _attention_type),
         ("vision mask", "VERSO_FAST_MASK", _mask),
         ("head size", "VERSO_HEAD_SIZE", _head_size),
         ("vision attention", "VERSO_FAST_ATTENTION", _attention),
         ("raw pages", "VERSO_RAW_PAGES", _pages),
         ("encoder graphs", "VERSO_ENCODER_GRAPHS", _graphs),
     ]
+
+
+def _tokenizer_class(value: str) -> str:
+    from verso_vllm_plugin import tokenizer_class
+
+    return str(tokenizer_class.apply())
+
+
+def _attention_type(value: str) -> str:
+    from verso_vllm_plugin import attention_type
+
+    return str(attention_type.apply())
 
 
 def _mask(value: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from verso_vllm_plugin import NotHere
+from verso_vllm_plugin import NotHere, installed
 
 _PARAMETERS = ("self", "sequence_length", "dtype", "device", "batch_size", "token_type_ids")
 
@@ -61,6 +61,9 @@ def apply() -> str:
         raise NotHere("this vLLM makes its encoder in another way")
     if not loops(deepencoder2):
         raise NotHere("this vLLM makes the mask without a loop")
+    module, decoder = installed.ascend_decoder(installed.folder("vllm_ascend"))
+    if installed.own_mask(decoder):
+        raise NotHere(f"vllm-ascend makes the mask itself ({module})")
 
     def created(self: Any, *args: Any, **kwargs: Any) -> Any:
         model = create(self, *args, **kwargs)
