@@ -1,0 +1,217 @@
+"""Warnings, and a run as a document, a table, CSV, Markdown, history."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from desktop.benchmark import environment, history, report
+from desktop.benchmark.document import document, failed
+from desktop.benchmark.plan import COMPARED, Plan, Requests
+from desktop.benchmark.results import Result
+from desktop.benchmark.warnings import warnings
+from desktop.benchmark.workload import Workload
+from desktop.errors import Problem
+from desktop.jobs.journal import Journal
+from desktop.paths import JOURNAL
+from desktop.settings import Values
+from tests.benchmark.test_runner import page
+from tests.benchmark.virtual import Ran, measure, workload
+
+NO_CACHES = {"prefix": "none", "images": "none"}
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> Any:
+    def call(plan: Plan, *pages: dict[str, Any], **options: Any) -> Ran:
+        script = {"capacity": 64, "assign": "number", "model": "m-1", "device": "a|b",
+                  "pages": pages or (page(),), **options.pop("script", {})}
+        return measure(plan, script=script, monkeypatch=monkeypatch, **options)
+    return call
+
+
+def result(plan: Plan, ran: Ran, pages: int = 1, found: tuple[str, ...] = ()) -> Result:
+    values = Values({"engine": "scripted"})
+    return Result(plan, workload(pages), "scripted", values.discreet(), values.changed(), {},
+                  1.7e9, 12.0, ran.ended, tuple(ran.levels), environment.describe(), found,
+                  "verso bench")
+
+
+QUICK = Plan(levels=(1, 4), warmup=0, rounds=2, requests=Requests(times=4))
+
+
+def test_the_document_is_plain_json_and_has_the_figures(bench: Any) -> None:
+    found = document(result(QUICK, bench(QUICK)))
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    second = found["levels"][1]
+    assert second["output_tps"] == pytest.approx(4 * 50 / 0.89, abs=1e-3)
+    assert second["total_tps"] == pytest.approx(4 * 350 / 0.89, abs=1e-3)
+    assert second["ttft_ms"]["p90"] == pytest.approx(400)
+    assert second["tpot_ms"]["p99"] == pytest.approx(10)
+    assert second["latency_ms"]["p50"] == pytest.approx(890)
+    assert second["sd"]["output_tps"] == pytest.approx(0, abs=1e-3)
+    assert second["rounds"][0]["requests"][4]["submitted"] == pytest.approx(0.89, abs=1e-3)
+    assert found["knee"] == 4
+    assert found["comparison"] is None
+    assert not failed(found)
+
+
+def test_the_recipes_table(bench: Any) -> None:
+    lines = report.table(document(result(QUICK, bench(QUICK)))).splitlines()
+    assert lines[3].split(" | ")[:4] == [
+        "Concurrent", " Cold(tok/s)", " Warm(tok/s)", "   Time(s)"]
+    one = f"{50 / 0.89:.2f}"
+    assert [cell.strip() for cell in lines[5].split("|")] == [
+        "1", one, one, f"{4 * 0.89:.2f}", f"{350 / 0.89:.2f}", f"{1 / 0.89:.3f}"]
+    assert set(lines[2]) == set(lines[-1]) == {"="}
+
+
+def test_csv_has_a_row_for_each_round(bench: Any) -> None:
+    rows = list(csv.DictReader(io.StringIO(report.csv_text(document(
+        result(QUICK, bench(QUICK)))))))
+    assert [(row["concurrency"], row["kind"], row["round"]) for row in rows] == [
+        (width, kind, number) for width in ("1", "4")
+        for kind, number in (("cold", "1"), ("measured", "1"), ("measured", "2"))]
+    assert float(rows[1]["ttft_ms_p50"]) == pytest.approx(400)
+
+
+def test_markdown_is_a_table_whatever_a_name_holds(bench: Any) -> None:
+    text = report.markdown(document(result(QUICK, bench(QUICK), found=("Mind this.",))))
+    widths = [line.replace("\\|", "").count("|") for line in text.splitlines()
+              if (line.startswith("| ") and "p50" in line) or line.startswith("| 4 ")]
+    assert len(set(widths)) == 1
+    assert "a\\|b" in text
+    assert "- Mind this." in text
+
+
+def test_strategies_in_words(bench: Any) -> None:
+    plan = Plan(levels=(8,), strategies=COMPARED, cold=False, warmup=0, rounds=1)
+    found = document(result(plan, bench(plan)))
+    assert [row["ratio"] for row in found["comparison"]] == pytest.approx([1, 4, 8], abs=1e-3)
+    said = report.summary(found)
+    assert "batch:4: 0.22 s a page, 4.00 times as fast as sequential" in said
+
+
+def test_an_engine_without_tokens_shows_dashes(bench: Any) -> None:
+    plan = Plan(levels=(1,), warmup=0, rounds=1)
+    script = {**page(), "tokens": 0, "prompt_tokens": 0}
+    found = document(result(plan, bench(plan, script)))
+    row = report.table(found).splitlines()[5]
+    assert [cell.strip() for cell in row.split("|")][1:3] == ["-", "-"]
+    assert history.row(found).unit == "pages/s"
+
+
+# --- warnings
+
+def warned(plan: Plan, ran: Ran, pages: int = 1, caches: dict[str, str] | None = None,
+           found: Workload | None = None) -> str:
+    return "\n".join(warnings(plan, found or workload(pages), ran.levels, caches or NO_CACHES))
+
+
+def test_nothing_to_warn_of(bench: Any) -> None:
+    assert warned(QUICK, bench(QUICK)) == ""
+
+
+def test_rounds_that_scatter(bench: Any) -> None:
+    plan = Plan(levels=(1,), cold=False, warmup=0, rounds=3)
+    ran = bench(plan, script={"pages": [
+        {**page(50, wait), "match": f"b0-m{number}-*"}
+        for number, wait in enumerate((0.4, 0.9, 0.5), 1)]})
+    assert "rounds scatter by" in warned(plan, ran)
+    steady = bench(plan, script={"pages": [
+        {**page(50, wait), "match": f"b0-m{number}-*"}
+        for number, wait in enumerate((0.4, 0.45, 0.42), 1)]})
+    assert "scatter" not in warned(plan, steady)
+
+
+def test_greedy_outputs_that_differ_between_levels(bench: Any) -> None:
+    plan = Plan(levels=(1, 2), cold=False, warmup=0, rounds=1, requests=Requests(count=4))
+    other = {**page(), "text": "cd" * 50}
+    ran = bench(plan, script={"pages": [{**other, "match": "b1-m1-2"}, page()]}, pages=2)
+    assert "1 of 2 pages gave different text" in warned(plan, ran, 2)
+    marked = Plan(levels=(1, 2), cold=False, warmup=0, rounds=1, requests=Requests(count=4),
+                  unique=True)
+    assert "different text" not in warned(marked, ran, 2)
+
+
+def test_caches_that_know_the_pages(bench: Any) -> None:
+    ran = bench(QUICK)
+    assert "(prefix)" in warned(QUICK, ran, caches={"prefix": "on", "images": "off"})
+    assert "not known" in warned(QUICK, ran, caches={"prefix": "unknown", "images": "unknown"})
+    marked = Plan(levels=(1,), warmup=0, rounds=1, unique=True)
+    assert warned(marked, bench(marked), caches={"prefix": "on", "images": "on"}) == ""
+
+
+def test_drawing_that_is_too_slow(bench: Any) -> None:
+    plan = Plan(levels=(1,), cold=False, warmup=0, rounds=1, requests=Requests(count=20))
+    assert "waited for pages to be drawn" in warned(
+        plan, bench(plan, page(1, 1.0), drawing=4.5))
+
+
+def test_pages_that_were_cut_and_levels_that_were_not_finished(bench: Any) -> None:
+    plan = Plan(levels=(1, 2), cold=False, warmup=0, rounds=3, time_cap=2.0)
+    ran = bench(plan, page(50, 0.4, finish="length"))
+    said = warned(plan, ran, found=Workload((), workload().pages, 1, "", (
+        ("/bad.pdf", Problem("x", "It is broken.", "Mend it.")),)))
+    assert "2 pages were cut" in said
+    assert "the time cap was reached; 2 finished rounds are kept" in said
+    assert "/bad.pdf is left out: It is broken." in said
+
+
+@pytest.mark.parametrize(("values", "arguments", "state"), [
+    ({"engine": "vllm"}, {}, ("off", "off")),
+    ({"engine": "vllm", "prefix_caching": True}, {}, ("on", "off")),
+    ({"engine": "vllm"}, {"enable-prefix-caching": "true", "mm_processor_cache_gb": "4"},
+     ("on", "on")),
+    ({"engine": "vllm", "prefix_caching": True}, {"enable_prefix_caching": "false"},
+     ("off", "off")),
+    ({"engine": "remote"}, {}, ("unknown", "unknown")),
+    ({"engine": "embedded"}, {}, ("none", "none"))])
+def test_the_state_of_the_caches(values: dict[str, object], arguments: dict[str, str],
+                                 state: tuple[str, str]) -> None:
+    found = environment.caches(Values(values), arguments)
+    assert (found["prefix"], found["images"]) == state
+
+
+# --- history
+
+def test_a_run_is_kept_unless_a_window_has_the_journal(bench: Any, tmp_path: Path) -> None:
+    found = document(result(QUICK, bench(QUICK)))
+    assert history.keep(found, tmp_path) is None
+    journal = Journal(tmp_path / JOURNAL)
+    try:
+        [row] = journal.benchmarks.rows()
+        assert (row.concurrency, row.model, row.unit) == (4, "m-1", "tok/s")
+        assert row.speed == pytest.approx(4 * 50 / 0.89, abs=1e-3)
+        assert row.started == pytest.approx(1.7e9)
+        assert journal.benchmarks.document(row.id) == found
+        note = history.keep(found, tmp_path)
+        assert note is not None
+        assert note.code == "benchmark.not_kept"
+    finally:
+        journal.close()
+
+
+def test_two_runs_side_by_side(bench: Any) -> None:
+    first = document(result(QUICK, bench(QUICK)))
+    second = document(result(QUICK, bench(QUICK, page(50, 0.4, 200))))
+    second["engine"]["settings"] = {**second["engine"]["settings"], "dpi": 200}
+    found = history.compare(first, second)
+    assert [(level.strategy, level.concurrency) for level in found.levels] == [
+        ("continuous", 1), ("continuous", 4)]
+    assert found.levels[1].speed == pytest.approx(0.89 / (0.4 + 49 / 200), rel=1e-3)
+    assert found.levels[1].firm
+    assert found.same_pages
+    assert ("dpi", "144", "200") in found.differences
+    assert not history.compare(first, first).levels[0].firm
+
+
+def test_speeds_serve_for_the_next_estimate(bench: Any) -> None:
+    found = document(result(QUICK, bench(QUICK, script={"load": {"seconds": 3}})))
+    seconds = QUICK.expected_seconds(history.speeds(found), history.start_seconds(found))
+    assert seconds == pytest.approx(2 * 3 + 2 * 3 * 4 * 0.89, rel=1e-3)
