@@ -79,6 +79,18 @@ def test_every_shipped_folder_is_listed() -> None:
     assert listed - shipped == set(), "listed but not there"
 
 
+@pytest.mark.parametrize(("work", "licence", "part"), [
+    ("SAM", "Apache-2.0", "prepare-npu"), ("DeepSeek-VL2", "MIT", "ascend-legacy"),
+    ("vLLM", "Apache-2.0", "plugin")])
+def test_the_works_that_the_recipe_names(work: str, licence: str, part: str) -> None:
+    """With what of Verso they concern."""
+    row, = [row for row in section("What Verso works with, and does not ship")
+            if re.match(rf"\[{work}\]\(https://", row[0])]
+    assert row[2].startswith(licence)
+    assert part in row[1]
+    assert row[3]
+
+
 @pytest.mark.parametrize("title", ["Shipped with Verso", "Packages that Verso needs",
                                    "Packages that the tests need"])
 def test_every_row_names_a_licence(title: str) -> None:
