@@ -39,6 +39,7 @@ class VllmEngine(Engine):
     """One AsyncLLM, or several that share a device; pages are their requests."""
 
     name = "vllm"
+    loader: type[loading.Loader] = loading.Loader
 
     def __init__(self) -> None:
         self._output = OutputTail()
@@ -57,7 +58,7 @@ class VllmEngine(Engine):
         # One thread for as long as the engine lives: what vLLM starts may be tied to it.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="engine")
         loop = asyncio.get_running_loop()
-        loader = loading.Loader(settings, self._output, progress)
+        loader = self.loader(settings, self._output, progress)
         self._loaded = loaded = await loop.run_in_executor(self._thread, loader.load)
         engine = loaded.cores.first
         self._tokens = loaded.tokens
@@ -274,7 +275,7 @@ def _memory(loaded: loading.Loaded) -> tuple[int, int, int]:
         total, free = devices.host_memory()
         return devices.resident(), total, free
     before = {device.uuid: device for device in loaded.devices}
-    now = [device for device in devices.devices() if device.uuid in before]
+    now = [device for device in loaded.look() if device.uuid in before]
     return (sum(max(0, before[device.uuid].free - device.free) for device in now),
             sum(device.total for device in now), sum(device.free for device in now))
 

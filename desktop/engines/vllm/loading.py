@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,6 +61,9 @@ _PREFERRED = {
 """Set unless a person has."""
 
 
+Look = Callable[[], tuple[devices.Device, ...]]
+
+
 @dataclass
 class Loaded:
     """A running engine and what is known of it."""
@@ -76,10 +79,18 @@ class Loaded:
     cpu: bool
     devices: tuple[devices.Device, ...]
     """Those it may use, as they were before."""
+    look: Look
+    """Tells of all devices, as they are now."""
 
 
 class Loader:
-    """Loads once. The steps are in the order in which they may refuse."""
+    """Loads once. The steps are in the order in which they may refuse. What another maker's
+    devices need otherwise is for a subclass."""
+
+    device_type = "cuda"
+    """vLLM's word for the devices that are looked at before anything is loaded."""
+    visible = devices.VISIBLE
+    """The variable that names those to be used."""
 
     def __init__(self, settings: Mapping[str, Any], output: OutputTail,
                  progress: Progress) -> None:
@@ -91,17 +102,18 @@ class Loader:
         """Blocks for as long as vLLM takes; raises VersoError."""
         self._progress(_("Looking at the model"), 0.0)
         extra = arguments.passed_through(self._settings)
-        values = arguments.declared(self._settings)
+        values = self.declared()
         found = versions.installed()
         needs = versions.decide(found, _conditions(values, extra))
         model = preflight.model_folder(values, extra)
-        _prepare_environment(values, needs)
+        self.prepare_environment(values, needs)
         self._progress(_("Loading vLLM {version}").format(version=found.vllm), -1.0)
-        cpu, device_type = _platform(found)
-        if device_type == "cuda":
-            _name_devices(values, found.vllm)
+        cpu, device_type = self.platform(found)
+        looked = device_type == self.device_type
+        if looked:
+            self.name_devices(values, found)
         known, typed = _typed(extra, found)
-        usable = _usable(values, typed) if device_type == "cuda" else ()
+        usable = self._usable(values, typed) if looked else ()
         merged = _with(values, typed)
         needed = preflight.need(merged, model)
         count = (1 if "kv_cache_memory_bytes" in typed
@@ -110,7 +122,7 @@ class Loader:
             preflight.host_memory(needed, _limit_cache(count), *devices.host_memory(), count)
         if usable and "kv_cache_memory_bytes" not in typed:
             usable = self._room(merged, typed, needed, count)
-        built = arguments.build(values, known, cpu=cpu)
+        built = self.build(values, known, cpu=cpu)
         given = arguments.merged(
             {**built.values, **images.arguments(values, known)}, typed)
         if count > 1 and "gpu_memory_utilization" in given:
@@ -119,7 +131,44 @@ class Loader:
         _log.info("vLLM %s with %s", found.vllm, _discreet(given))
         notes = [*needs.notes, *built.notes]
         engines, checked = self._start(given, count, notes, chosen=bool(values["engine_cores"]))
-        return Loaded(Cores(engines), checked, found, values, given, notes, cpu, usable)
+        return Loaded(Cores(engines), checked, found, values, given, notes, cpu, usable,
+                      self.look)
+
+    # --- what depends on the devices
+
+    def declared(self) -> dict[str, Any]:
+        """The declared settings in force; raises InvalidSetting."""
+        return arguments.declared(self._settings)
+
+    def prepare_environment(self, values: Mapping[str, Any], needs: versions.Decision) -> None:
+        """Set variables, before vLLM is imported."""
+        _prepare_environment(values, needs, self.visible)
+
+    def platform(self, found: versions.Versions) -> tuple[bool, str]:
+        """Whether vLLM computes on the processor, and its word for the kind of device; raises
+        VersoError."""
+        return _platform(found)
+
+    def name_devices(self, values: Mapping[str, Any], found: versions.Versions) -> None:
+        """Have the chosen devices named as vLLM understands it; raises VersoError."""
+        _name_devices(values, found.vllm)
+
+    def look(self) -> tuple[devices.Device, ...]:
+        """All devices, as they are now; empty where nobody tells."""
+        return devices.devices()
+
+    def build(self, values: Mapping[str, Any], known: frozenset[str], *,
+              cpu: bool) -> arguments.Arguments:
+        """vLLM's arguments; KNOWN are those it has."""
+        return arguments.build(values, known, cpu=cpu)
+
+    # --- inside
+
+    def _usable(self, values: Mapping[str, Any],
+                typed: Mapping[str, Any]) -> tuple[devices.Device, ...]:
+        """The devices that will be used, in order; raises NoSuchDevice, OnePartOnly,
+        TooFewDevices. Empty where nobody tells."""
+        return devices.to_use(self.look(), os.environ.get(self.visible), _with(values, typed))
 
     def _room(self, values: Mapping[str, Any], typed: Mapping[str, Any],
               needed: preflight.Need, count: int) -> tuple[devices.Device, ...]:
@@ -127,7 +176,7 @@ class Loader:
         engine that has just ended, or was killed, may hold its memory for a moment yet."""
         deadline = time.monotonic() + _RELEASE
         while True:
-            usable = _usable(values, typed)
+            usable = self._usable(values, typed)
             try:
                 preflight.memory(values, needed, usable, count)
             except OutOfMemory:
@@ -194,14 +243,16 @@ def _conditions(values: Mapping[str, Any], extra: Mapping[str, Any]) -> frozense
     return frozenset({"ngram"} if ngram else ())
 
 
-def _prepare_environment(values: Mapping[str, Any], needs: versions.Decision) -> None:
-    """Variables that vLLM, and the processes it starts, read while they are imported."""
+def _prepare_environment(values: Mapping[str, Any], needs: versions.Decision,
+                         visible: str = devices.VISIBLE) -> None:
+    """Variables that vLLM, and the processes it starts, read while they are imported. VISIBLE: the
+    one that names the devices."""
     for key, value in {**_PREFERRED, **needs.environment}.items():
         os.environ.setdefault(key, value)
     os.environ.update(_ENVIRONMENT)
     os.environ.update(plugin.environment(values))
     if values["devices"]:
-        os.environ[devices.VISIBLE] = str(values["devices"]).replace(" ", "")
+        os.environ[visible] = str(values["devices"]).replace(" ", "")
     folder = str(plugin.folder())
     if folder not in sys.path:
         sys.path.append(folder)
@@ -291,13 +342,6 @@ def _with(values: Mapping[str, Any], typed: Mapping[str, Any]) -> dict[str, Any]
     if int(found["max_model_len"]) < 1:  # vLLM's "auto": as much as fits.
         found["max_model_len"] = values["max_model_len"]
     return found
-
-
-def _usable(values: Mapping[str, Any], typed: Mapping[str, Any]) -> tuple[devices.Device, ...]:
-    """The GPUs that will be used, in order; raises NoSuchDevice, OnePartOnly, TooFewDevices. Empty
-    where the driver does not tell."""
-    return devices.to_use(devices.devices(), os.environ.get(devices.VISIBLE),
-                          _with(values, typed))
 
 
 def _discreet(given: Mapping[str, Any]) -> dict[str, Any]:

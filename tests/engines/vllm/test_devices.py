@@ -25,6 +25,7 @@ from desktop.engines.vllm.failures import (
     PartNotTaken,
     TooFewDevices,
 )
+from desktop.engines.vllm.output import OutputTail
 from desktop.settings import InvalidSetting, Values, setting
 
 GB = 10**9
@@ -282,7 +283,8 @@ def test_a_part_reaches_a_vllm_that_reads_names(driver: Driver,
     driver(H200, DIVIDED)
     vllm_with(monkeypatch, Platform(reads_names=True))
     assert named("MIG-22") == "MIG-22bb"
-    assert [device.total for device in loading._usable(values(devices="MIG-22"), {})] == [40 * GB]
+    loader = loading.Loader({}, OutputTail(), lambda _step, _share: None)
+    assert [device.total for device in loader._usable(values(devices="MIG-22"), {})] == [40 * GB]
 
 
 def test_a_vllm_that_takes_names_for_numbers_says_so(driver: Driver,

@@ -83,27 +83,31 @@ def numbers(found: tuple[devices.Device, ...]) -> list[int]:
     return [device.number for device in found]
 
 
+def usable(wanted: dict[str, Any], typed: dict[str, Any]) -> tuple[devices.Device, ...]:
+    return Loader({}, OutputTail(), lambda _step, _share: None)._usable(wanted, typed)
+
+
 def test_the_devices_that_will_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
     some_gpus(monkeypatch, 4)
-    assert numbers(loading._usable(values(), {})) == [0]
-    assert numbers(loading._usable(values(tensor_parallel=2, data_parallel=2), {})) == [0, 1, 2, 3]
-    assert numbers(loading._usable(values(), {"tensor_parallel_size": 3})) == [0, 1, 2]
-    assert numbers(loading._usable(values(), {"data_parallel_size": 2})) == [0, 1]
+    assert numbers(usable(values(), {})) == [0]
+    assert numbers(usable(values(tensor_parallel=2, data_parallel=2), {})) == [0, 1, 2, 3]
+    assert numbers(usable(values(), {"tensor_parallel_size": 3})) == [0, 1, 2]
+    assert numbers(usable(values(), {"data_parallel_size": 2})) == [0, 1]
     chosen = values(devices="3, 1", tensor_parallel=2)
     loading._prepare_environment(chosen, NOTHING)
     assert os.environ["CUDA_VISIBLE_DEVICES"] == "3,1"
-    assert numbers(loading._usable(chosen, {})) == [3, 1]
+    assert numbers(usable(chosen, {})) == [3, 1]
 
 
 def test_devices_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     some_gpus(monkeypatch, 2)
     with pytest.raises(TooFewDevices) as few:
-        loading._usable(values(tensor_parallel=2, pipeline_parallel=2), {})
+        usable(values(tensor_parallel=2, pipeline_parallel=2), {})
     assert "4 devices; 2 can be used" in few.value.problem().message
     wrong = values(devices="0,5")
     loading._prepare_environment(wrong, NOTHING)
     with pytest.raises(NoSuchDevice) as missing:
-        loading._usable(wrong, {})
+        usable(wrong, {})
     assert "no device 5" in missing.value.problem().message
 
 
