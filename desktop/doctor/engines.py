@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from desktop.client import interpreter, npu
 from desktop.client.probing import ask
+from desktop.client.staging import environment, stage
 from desktop.doctor import ascend, ascend_problems, prepared
 from desktop.doctor.gpus import Gpus
 from desktop.engines.ascend.preparation.target import MANIFEST
@@ -37,6 +39,16 @@ class EngineBroken(VersoError):
     code = "doctor.broken"
     message = N_("A package of the engine “{engine}” cannot be used: {reason}")
     hint = N_("Install it anew: {command}")
+
+
+class OldDriver(VersoError):
+    """torch was built for a CUDA that the driver does not know."""
+
+    code = "doctor.old_driver"
+    message = N_("The driver {driver} knows CUDA up to {have}, and torch in {path} was built for "
+                 "CUDA {wanted}: it finds no GPU.")
+    hint = N_("Install a newer driver, or torch and vLLM that were built for CUDA {have} or "
+              "earlier.")
 
 
 class ForNpus(VersoError):
@@ -104,6 +116,20 @@ def _examine(entry: EngineEntry, values: Values, gpus: Gpus | None, thorough: bo
     return Examination(entry)
 
 
+_PROBLEM = "VERSO-PROBLEM "
+_OPEN_MODELS = f"""
+import json, sys
+from desktop.engines.embedded import models
+from desktop.errors import VersoError
+try:
+    models.load(lambda _step, _fraction: None)
+except VersoError as error:
+    print({_PROBLEM!r} + json.dumps(error.problem()[:3]))
+    sys.exit(1)
+"""
+"""Opens the built-in engine's models as it does itself when it starts."""
+
+
 def _missing(entry: EngineEntry, thorough: bool) -> Problem | None:
     """What an engine that runs under our own Python lacks."""
     lacking = interpreter.missing_here(entry, choosable=False)
@@ -113,15 +139,21 @@ def _missing(entry: EngineEntry, thorough: bool) -> Problem | None:
         return None
     code = "import importlib\n" + "".join(
         f"importlib.import_module({name!r})\n" for name in entry.needs)
+    if entry.name == "embedded":
+        code += _OPEN_MODELS
     command = interpreter.pip(sys.executable, ("verso-ocr",)).replace(
         " install ", " install --force-reinstall ")
     try:
-        answer = ask([sys.executable, "-c", code], seconds=IMPORT_SECONDS)
+        answer = ask([sys.executable, "-c", code], seconds=IMPORT_SECONDS,
+                     environment=environment(sys.executable, stage().path))
     except OSError as error:
         return EngineBroken(engine=_(entry.title), reason=error.strerror,
                             command=command).problem()
     if answer.status == 0:
         return None
+    for line in answer.out.splitlines():
+        if line.startswith(_PROBLEM):
+            return Problem(*json.loads(line.removeprefix(_PROBLEM)))
     lines = answer.err.strip().splitlines()
     reason = (_("importing it took more than {seconds} s").format(seconds=f"{IMPORT_SECONDS:g}")
               if answer.status is None else
@@ -228,6 +260,9 @@ def _device(values: Values, report: interpreter.Report, gpus: Gpus,
     if not report.platform:
         if gpus.problem is not None:
             return [gpus.problem]
+        if gpus.found and _major(report.cuda) > _major(gpus.cuda) > 0:
+            return [OldDriver(driver=gpus.found[0].driver, have=gpus.cuda, wanted=report.cuda,
+                              path=report.path).problem()]
         return [NoDevice(distribution=report.distributions.get("vllm", "vllm"),
                          version=report.versions.get("vllm", "?")).problem()]
     if report.platform != "cuda" or not gpus.found:
@@ -245,6 +280,12 @@ def _device(values: Values, report: interpreter.Report, gpus: Gpus,
 
 
 # --- elsewhere
+
+
+def _major(version: str) -> int:
+    """12 of ``12.8``; 0 where there is none."""
+    number = version.partition(".")[0]
+    return int(number) if number.isdecimal() else 0
 
 
 def _remote(entry: EngineEntry, values: Values, thorough: bool) -> Examination:

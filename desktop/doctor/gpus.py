@@ -60,10 +60,12 @@ class Gpus:
     tool: str = ""
     """Path of nvidia-smi; "" where there is none."""
     problem: Problem | None = None
+    cuda: str = ""
+    """The newest CUDA that the driver knows; empty: not told."""
 
 
 def look(seconds: float = SECONDS) -> Gpus:
-    """Ask nvidia-smi; raises nothing. Blocks for at most three times SECONDS."""
+    """Ask nvidia-smi; raises nothing. Blocks for at most four times SECONDS."""
     tool = shutil.which("nvidia-smi")
     if tool is None:
         return Gpus()
@@ -82,7 +84,18 @@ def look(seconds: float = SECONDS) -> Gpus:
                    tuple(users.get(uuid, ())), partitioned=uuid in parts),
             int(busy) if busy.isdecimal() else None, driver,
             tuple(replace(part, number=_number(index)) for part in parts.get(uuid, ())))
-        for index, uuid, name, total, free, busy, driver in rows), tool)
+        for index, uuid, name, total, free, busy, driver in rows), tool,
+        cuda=_cuda(tool, seconds) if rows else "")
+
+
+def _cuda(tool: str, seconds: float) -> str:
+    """What its table says above all; no query gives it."""
+    try:
+        answer = ask([tool], seconds=seconds)
+    except OSError:
+        return ""
+    found = re.search(r"CUDA Version:\s*([\d.]+)", answer.out)
+    return found[1] if found is not None else ""
 
 
 def _parts(tool: str, seconds: float) -> dict[str, list[Device]]:

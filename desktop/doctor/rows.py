@@ -215,10 +215,12 @@ def _gpu(found: Diagnosis) -> Iterator[Row]:
             version=gpu.driver)
         if gpu.busy is not None:
             text += _(", {n} % busy").format(n=gpu.busy)
-        yield Row(_("GPU {number}").format(number=device.number), text, Mark.GOOD, notes=tuple(
-            _("used by {name} {pid}: {memory}").format(
-                name=user.name or _("process"), pid=user.pid, memory=size(user.bytes))
-            for user in device.users))
+        notes = [f"{part.name}: {part.uuid}" for part in gpu.parts]
+        notes += [_("used by {name} {pid}: {memory}").format(
+            name=user.name or _("process"), pid=user.pid, memory=size(user.bytes))
+            for user in device.users]
+        yield Row(_("GPU {number}").format(number=device.number), text, Mark.GOOD,
+                  notes=tuple(notes))
     for each in filter(_on_gpus, found.engines):
         yield from _with_python(found, each)
 

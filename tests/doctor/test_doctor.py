@@ -45,10 +45,11 @@ def smi(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Path]:
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
 
     def make(gpus: tuple[str, ...] = (), processes: tuple[str, ...] = (),
-             script: str = "") -> Path:
+             script: str = "", cuda: str = "13.0") -> Path:
         tool = folder / "nvidia-smi"
         lines = {"gpu": "\n".join(gpus), "apps": "\n".join(processes)}
         tool.write_text("#!/bin/sh\n" + (script or (
+            f"[ $# != 0 ] || {{ echo '| NVIDIA-SMI 580.65  CUDA Version: {cuda}  |'; exit; }}\n"
             f"case \"$1\" in --query-gpu=*) cat <<'END'\n{lines['gpu']}\nEND\n;;"
             f" *) cat <<'END'\n{lines['apps']}\nEND\n;; esac\n")))
         tool.chmod(0o755)
@@ -159,6 +160,20 @@ def test_the_built_in_engine_can_start() -> None:
     assert found.can_start, found.problems
 
 
+def test_models_of_the_built_in_engine_that_are_gone(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "rapidocr/models").mkdir(parents=True)
+    (tmp_path / "rapidocr/__init__.py").write_text("")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    found = engines.examine(entry("embedded"), Values())
+    assert [problem.code for problem in found.problems] == ["engine.embedded.model"]
+    assert "PP-OCRv6_det_small.onnx" in found.problems[0].message
+    (tmp_path / "rapidocr/models/PP-OCRv6_det_small.onnx").write_bytes(b"no model")
+    found = engines.examine(entry("embedded"), Values())
+    assert "PP-OCRv6_det_small.onnx" in found.problems[0].message
+    assert engines.examine(entry("embedded"), Values(), thorough=False).can_start
+
+
 def test_packages_that_cannot_be_imported(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "broken_thing.py").write_text("raise ImportError('libGL.so.1: not there')")
@@ -226,6 +241,23 @@ def test_devices_that_the_settings_want_and_are_not_there(
     found = engines.examine(entry("vllm"), values, gpus.look())
     assert [problem.code for problem in found.problems] == [code]
     assert words in found.problems[0].message
+
+
+@pytest.mark.parametrize(("driver", "code"), [
+    ("12.2", "doctor.old_driver"), ("13.0", "vllm.no_device"), ("N/A", "vllm.no_device")])
+def test_a_driver_that_is_too_old_for_torch(
+        driver: str, code: str, tmp_path: Path, model: Path, smi: Callable[..., Path]) -> None:
+    smi((H200,), cuda=driver)
+    folder = vllm_environment(tmp_path / "env", "")
+    site = next((folder / "lib").glob("python*/site-packages"))
+    environments.pretend(site, "torch", "torch", "2.13.0", (
+        "class cuda:\n    is_available = staticmethod(lambda: False)\n"
+        "class version:\n    cuda = '13.0'\n"))
+    found = engines.examine(entry("vllm"), vllm(engine_interpreter=folder, model=model),
+                            gpus.look())
+    assert [problem.code for problem in found.problems] == [code]
+    if code == "doctor.old_driver":
+        assert "580.65 knows CUDA up to 12.2" in found.problems[0].message
 
 
 def test_no_gpu_for_a_vllm_that_needs_one(tmp_path: Path, model: Path) -> None:
