@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from desktop.engines.ascend import preparation
 from desktop.protocol.messages import EngineFailed, EngineReady
@@ -147,29 +148,63 @@ def test_pages_side_by_side_one_of_them_cancelled(engine: Real) -> None:
         assert engine.text(page) == engine.text(others[0])
 
 
-def test_it_reads_what_the_prepared_script_reads(engine: Real, real_model: Path,
-                                                 official_code: Path, tmp_path: Path) -> None:
-    """The first of the recipe's entry points, run as a person runs it, on the same page."""
-    target = tmp_path / "deepseek_ocr2_npu"
-    preparation.prepare(official_code, target).write()
-    config = target / "config.py"
+class Target:
+    """What `verso prepare-npu` makes, with the settings that a person writes into config.py."""
+
+    def __init__(self, folder: Path, code: Path, model: Path, page: Path, engine: Real) -> None:
+        self.out = folder / "out"
+        self._folder = folder / "deepseek_ocr2_npu"
+        self._environ = {**os.environ, **engine.variables, "HF_HUB_OFFLINE": "1"}
+        preparation.prepare(code, self._folder).write()
+        config = self._folder / "config.py"
+        values = {"MODEL_PATH": model, "INPUT_PATH": page, "OUTPUT_PATH": self.out}
+        lines = config.read_text("utf-8").splitlines()
+        for number, line in enumerate(lines):
+            name = line.partition(" = ")[0]
+            if name in values:
+                lines[number] = f"{name} = {str(values[name])!r}"
+        config.write_text("\n".join(lines) + "\n", "utf-8")
+
+    def run(self, *words: object) -> str:
+        """Run one of its scripts, as a person does; what it prints."""
+        ran = subprocess.run(
+            [str(tiny_vllm.interpreter()), *map(str, words)], cwd=self._folder, env=self._environ,
+            capture_output=True, text=True, timeout=900, check=False)
+        assert ran.returncode == 0, ran.stderr[-4000:]
+        return ran.stdout
+
+
+def test_it_reads_what_the_image_script_reads(engine: Real, real_model: Path, official_code: Path,
+                                              tmp_path: Path) -> None:
+    """The first of the recipe's entry points, on the same page."""
     page = bitmap(engine.folder, SMALL)
-    config.write_text(config.read_text("utf-8").replace(
-        "'deepseek-ai/DeepSeek-OCR-2'", repr(str(real_model))).replace(
-        "'/your/input/path/'", "''").replace(
-        "'/your/image/path/'", repr(str(page))).replace(
-        "'/your/output/path/'", repr(str(tmp_path / "out"))))
+    target = Target(tmp_path, official_code, real_model, page, engine)
     engine.recite(noise=40)
-    python = tiny_vllm.interpreter()
-    environ = {**os.environ, **engine.variables, "HF_HUB_OFFLINE": "1"}
-    ran = subprocess.run([str(python), "run_dpsk_ocr2_image.py"], cwd=target, env=environ,
-                         capture_output=True, text=True, timeout=600, check=False)
-    assert ran.returncode == 0, ran.stderr[-4000:]
-    theirs = (tmp_path / "out" / "result_ori.mmd").read_text("utf-8")
+    target.run("run_dpsk_ocr2_image.py")
+    theirs = (target.out / "result_ori.mmd").read_text("utf-8")
     assert len(theirs) > 40
     end = engine.read(SMALL, ngram="always", ngram_preset="image")
     assert (end.finish, end.output_tokens) == ("complete", 41)
     assert engine.text(end.page_id) == theirs
+
+
+def test_the_batch_script_and_the_benchmark_run(engine: Real, real_model: Path,
+                                                official_code: Path, tmp_path: Path) -> None:
+    """They use vLLM's other class, LLM. (The PDF script does what the batch script does.)"""
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    for name in ("one.png", "two.jpg"):
+        Image.open(bitmap(engine.folder, SMALL)).save(pages / name)
+    target = Target(tmp_path, official_code, real_model, pages, engine)
+    engine.recite(text="Two words, größer.")
+    target.run("run_dpsk_ocr2_eval_batch.py")
+    for name in ("one", "two"):  # The script puts no slash between folder and name.
+        assert Path(f"{target.out}{name}.md").read_text("utf-8") == "Two words, größer."
+    figures = tmp_path / "figures.json"
+    target.run("benchmark.py", "--image", pages, "--concurrent", "1,2", "--max-tokens", 4,
+               "--warmup", 0, "--rounds", 1, "--json", figures)
+    rows = json.loads(figures.read_text())
+    assert [row["rounds"][0]["out"] for row in rows] == [4, 8]
 
 
 def test_it_dies_is_started_again_and_reads_the_page(engine: Real) -> None:

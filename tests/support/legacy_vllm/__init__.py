@@ -165,10 +165,12 @@ def real_environment(python: Path, recital: Path) -> dict[str, str]:
 
 
 def real_model(folder: Path) -> Path:
-    """The tiny model in FOLDER, with the tokenizer class that the published one names; the official
-    processor takes no other."""
+    """The tiny model in FOLDER, with what the published one has and the official code needs: its
+    tokenizer's class and its number format."""
     tiny_vllm.build(folder)
-    path = folder / "tokenizer_config.json"
-    path.write_text(path.read_text(encoding="utf-8").replace(
-        '"PreTrainedTokenizerFast"', '"LlamaTokenizerFast"'), encoding="utf-8")
+    for name, old, new in (
+            ("tokenizer_config.json", "PreTrainedTokenizerFast", "LlamaTokenizerFast"),
+            ("config.json", "float32", "bfloat16")):
+        text = (folder / name).read_text(encoding="utf-8")
+        (folder / name).write_text(text.replace(f'"{old}"', f'"{new}"'), encoding="utf-8")
     return folder

@@ -16,7 +16,7 @@ import torch
 
 
 def register():
-    from vllm import _custom_ops
+    from vllm import _custom_ops, platforms
     from vllm.model_executor import custom_op
     from vllm.model_executor.layers import logits_processor
 
@@ -26,9 +26,18 @@ def register():
     custom_op.CustomOp.default_on = staticmethod(lambda: False)
     _custom_ops.reshape_and_cache = reshape_and_cache
     _custom_ops.paged_attention_v1 = paged_attention_v1
+    platform = platforms.current_platform
+    check = platform.check_and_update_config
+    platform.check_and_update_config = lambda config: check(small_blocks(config))
     logits_processor.verso_original = logits_processor._apply_logits_processors
     logits_processor._apply_logits_processors = recited
     shrink(sys.modules["deepseek_ocr2"], sys.modules["deepencoderv2.sam_vary_sdpa"])
+
+
+def small_blocks(config):
+    """CONFIG with the only block size that vLLM has on a processor; the scripts ask for 256."""
+    config.cache_config.block_size = 16
+    return config
 
 
 def shrink(model, sam):
