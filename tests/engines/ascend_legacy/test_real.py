@@ -2,7 +2,7 @@
 official code as `verso prepare-npu` prepares it, and vllm-ascend 0.8.5rc1's mixture of experts, on
 a processor, with a model of random weights that recites what a test wants.
 
-One engine serves all tests but the last; the last kills it.
+One engine serves all tests but the last two: one kills it, the other has one over two devices.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LOOP = "<|ref|>text<|/ref|><|det|>[[51, 107, 949, 198]]<|/det|>\n" + "round and 
 class Real(Reader):
     """The engine over the real stack."""
 
-    def __init__(self, folder: Path, model: Path, code: Path) -> None:
+    def __init__(self, folder: Path, model: Path, code: Path, **settings: Any) -> None:
         python = tiny_vllm.interpreter()
         assert python is not None
         self._script = folder / "recital.json"
@@ -43,7 +43,7 @@ class Real(Reader):
         super().__init__(
             "ascend-legacy", folder, Values({
                 "engine": "ascend-legacy", "model": str(model), "official_code": str(code),
-                "max_model_len": 4096, "ready_seconds": 1800}),
+                "max_model_len": 4096, "ready_seconds": 1800, **settings}),
             interpreter=python, environment=self.variables)
 
     def recite(self, **script: Any) -> None:
@@ -67,7 +67,7 @@ def real_model(tmp_path_factory: pytest.TempPathFactory, engine_python: Path) ->
 
 
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory, real_model: Path, official_code: Path,
+def started(tmp_path_factory: pytest.TempPathFactory, real_model: Path, official_code: Path,
            ) -> Iterator[Real]:
     home = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
@@ -79,10 +79,12 @@ def engine(tmp_path_factory: pytest.TempPathFactory, real_model: Path, official_
         running.close()
 
 
-@pytest.fixture(autouse=True)
-def fresh(engine: Real) -> None:
-    engine.ready()
-    engine.recite(text=TEXT)
+@pytest.fixture
+def engine(started: Real) -> Real:
+    """The one that serves many tests, ready, and with the usual text."""
+    started.ready()
+    started.recite(text=TEXT)
+    return started
 
 
 def test_what_it_got(engine: Real) -> None:
@@ -218,3 +220,22 @@ def test_it_dies_is_started_again_and_reads_the_page(engine: Real) -> None:
     engine.until(lambda: len(engine.recorder.of(EngineReady)) > before)
     engine.client.cancel(page)
     assert engine.read().finish == "complete"
+
+
+def test_two_devices(real_model: Path, official_code: Path, tmp_path: Path, started: Real) -> None:
+    """vLLM starts a process for the second, which gets the code through the plugin. When that
+    process ends, nobody is told but who asks."""
+    started.close()  # Memory for one at a time.
+    engine = Real(tmp_path, real_model, official_code, tensor_parallel=2)
+    engine.start()
+    try:
+        assert engine.ready().device.startswith("2 × ")
+        end = engine.read()
+        assert (end.finish, engine.text(end.page_id)) == ("complete", TEXT)
+        [other] = engine.processes("multiprocessing.spawn")
+        other.kill()
+        failed = engine.until(lambda: next(iter(engine.recorder.of(EngineFailed)), None))
+        assert (failed.problem.code, failed.fatal) == ("engine.died", False)
+        assert "Worker processes are not running" in failed.problem.detail
+    finally:
+        engine.close()

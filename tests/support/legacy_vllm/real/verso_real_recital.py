@@ -17,6 +17,7 @@ import torch
 
 def register():
     from vllm import _custom_ops, platforms
+    from vllm.distributed.device_communicators import cpu_communicator
     from vllm.model_executor import custom_op
     from vllm.model_executor.layers import logits_processor
 
@@ -29,9 +30,16 @@ def register():
     platform = platforms.current_platform
     check = platform.check_and_update_config
     platform.check_and_update_config = lambda config: check(small_blocks(config))
+    cpu_communicator._CPUSHMDistributed = lambda _communicator: torch.distributed
     logits_processor.verso_original = logits_processor._apply_logits_processors
     logits_processor._apply_logits_processors = recited
-    shrink(sys.modules["deepseek_ocr2"], sys.modules["deepencoderv2.sam_vary_sdpa"])
+    if "deepseek_ocr2" in sys.modules:
+        shrink()
+    else:  # A further process of vLLM: the code comes by the engine's own plugin.
+        from desktop.engines.ascend_legacy import official
+
+        load = official.load
+        official.load = lambda wanted: (load(wanted), shrink())[0]
 
 
 def small_blocks(config):
@@ -40,8 +48,9 @@ def small_blocks(config):
     return config
 
 
-def shrink(model, sam):
+def shrink():
     """The sizes of tests/support/tiny_vllm/weights.py instead of the published ones."""
+    model, sam = sys.modules["deepseek_ocr2"], sys.modules["deepencoderv2.sam_vary_sdpa"]
     full = model.build_qwen2_decoder_as_encoder
     model.build_qwen2_decoder_as_encoder = lambda: full(decoder_layer=1, intermediate_size=64)
     model.build_sam_vit_b = lambda: sam._build_sam(64, 1, 2, [])
