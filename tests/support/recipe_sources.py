@@ -30,6 +30,11 @@ def _fetcher() -> Any:
 _FETCHER = _fetcher()
 
 
+def ensure() -> None:
+    """Fetch what is not there yet. Raises SystemExit with what git said."""
+    _FETCHER.fetch(_FETCHER.default_folder())
+
+
 def official() -> Path | None:
     """The folder of the official code."""
     folder: Path = _FETCHER.default_folder() / _FETCHER.OFFICIAL / layout.INNER

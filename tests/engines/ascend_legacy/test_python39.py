@@ -6,6 +6,7 @@ import ast
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -69,3 +70,8 @@ def test_only_the_engine_with_the_official_code_takes_it(python39: Path) -> None
     [problem] = examine(str(python39), ()).problems
     assert problem.code == "interpreter.too_old"
     assert "3.10" in problem.message
+
+
+def test_what_it_lacks_is_named_with_the_version_it_needs() -> None:
+    report = examine(sys.executable, ("vllm",), official=True)
+    assert "vllm==0.8.5.post1" in report.problems[0].hint or "vllm" in report.versions

@@ -55,9 +55,12 @@ class Real(Reader):
 
 @pytest.fixture(scope="module")
 def official_code() -> Path:
+    try:
+        recipe_sources.ensure()
+    except SystemExit as error:
+        pytest.skip(f"the official code cannot be fetched: {error}")
     found = recipe_sources.official()
-    if found is None:
-        pytest.skip("needs the official code: run packaging/recipe_sources.py")
+    assert found is not None
     return found
 
 
