@@ -178,7 +178,9 @@ class ExaminationDialog(QDialog):
     def _size(self) -> None:
         """As large as reads well, with a rim of the window behind it in sight."""
         parent = self.parentWidget()
-        room = parent.size() if parent is not None else QSize(1280, 800)
+        room = self.screen().availableSize()
+        if parent is not None:
+            room = room.boundedTo(parent.size())
         letter = self.fontMetrics().averageCharWidth()
         self.resize(min(letter * 150, room.width() - 80), max(420, room.height() - 120))
 
