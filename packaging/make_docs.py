@@ -51,7 +51,9 @@ def row(setting: Setting) -> str:
         default = "on" if default else "off"
     offered = [engine.name for engine in ENGINES if not engine.hidden]
     cells = [
-        f"**{setting.title}**: {setting.help}",
+        " ".join([f"**{setting.title}**: {setting.help}", *(
+            f"With {engine}: {help_}" for engine, help_ in setting.helps.items()
+            if engine in offered)]),
         f"`{setting.flag}`",
         values,
         f"`{default}`" if default != "" else "none",

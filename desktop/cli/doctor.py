@@ -8,7 +8,7 @@ import sys
 from desktop.cli import print_env
 from desktop.cli.reporting import print_json
 from desktop.cli.status import Exit
-from desktop.doctor import ascend, diagnosis, text
+from desktop.doctor import diagnosis, text
 from desktop.engines.ascend import preparation
 from desktop.engines.registry import UnknownEngine, entry
 from desktop.i18n import _
@@ -41,9 +41,7 @@ def run(args: argparse.Namespace) -> int:
              if (value := getattr(args, key)) is not None}
     values = loaded.values.with_(**given)
     try:
-        # The stack of an engine for NPUs can be examined where the engine itself is not offered.
-        if values["engine"] not in ascend.ENGINES:
-            entry(values["engine"])
+        entry(values["engine"])
     except UnknownEngine as error:
         print(f"verso: {error.problem().line()}", file=sys.stderr)
         return Exit.USAGE

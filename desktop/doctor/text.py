@@ -182,12 +182,6 @@ def _verdict(found: Diagnosis) -> Iterator[str]:
     usable = [examined.entry.name for examined in found.engines if found.starts(examined)]
     if found.can_start:
         yield _("The chosen engine “{engine}” can start.").format(engine=found.chosen)
-    elif found.ascend is not None and not any(
-            examined.entry.name == found.chosen for examined in found.engines):
-        yield (_("The machine has what the engine “{engine}” needs; this version of Verso does not "
-                 "offer it.") if found.ascend.well else
-               _("The machine lacks what the engine “{engine}” needs.")).format(
-                   engine=found.chosen)
     elif usable:
         yield _("The chosen engine “{engine}” cannot start; these can: {others} (--engine, or in "
                 "the run settings).").format(engine=found.chosen, others=", ".join(usable))

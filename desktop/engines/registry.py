@@ -66,7 +66,14 @@ ENGINES: tuple[EngineEntry, ...] = (
         "desktop.engines.vllm.engine:VllmEngine", needs=("vllm",), arguments=True,
     ),
     EngineEntry(
-        "ascend-legacy", N_("Official code"),
+        "ascend", N_("Ascend NPU"),
+        N_("Reads pages with DeepSeek-OCR-2 on this machine's Ascend NPU, by vLLM with vllm-ascend "
+           "(0.16 or later)."),
+        "desktop.engines.ascend.engine:AscendEngine",
+        needs=("vllm", "vllm_ascend", "torch_npu"), arguments=True, npu=True,
+    ),
+    EngineEntry(
+        "ascend-legacy", N_("vLLM 0.8.5, official code"),
         N_("Reads pages with the model's official code on vLLM 0.8.5: on an Ascend NPU "
            "(vllm-ascend 0.8.5rc1) or an NVIDIA GPU."),
         "desktop.engines.ascend_legacy.engine:AscendLegacyEngine", needs=("vllm",),

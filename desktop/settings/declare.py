@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Union
 
 from desktop.errors import VersoError
@@ -94,6 +94,8 @@ class Setting:
     check: Callable[[Value], bool] | None = None
     words: str = ""
     """What is allowed, in words, where ``check`` decides."""
+    helps: Mapping[str, str] = field(default_factory=dict)
+    """Engines that it means something more exact for, and the help that says so there."""
 
     @property
     def flag(self) -> str:
@@ -103,6 +105,10 @@ class Setting:
     def applies_to(self, engine: str) -> bool:
         """Whether it matters to ENGINE (a name from the registry)."""
         return not self.engines or engine in self.engines
+
+    def worded(self, engine: str) -> Setting:
+        """As it reads while ENGINE is chosen."""
+        return replace(self, help=self.helps[engine]) if engine in self.helps else self
 
     def discreet(self, value: Value) -> Value:
         """VALUE as others may see it."""

@@ -3,7 +3,7 @@
 What is real: ``ops/qwen2_decoder.py`` of vllm-ascend 0.23.0.post1 (from
 ``packaging/ascend_sources.py``), put into vLLM the way ``register_ascend_customop`` of the same
 release does it. What stands in: torch_npu, of which that module calls two operators, and the
-platform, which stays vLLM's own.
+platform, which is vLLM's own for processors under vllm-ascend's name.
 """
 
 from __future__ import annotations
@@ -21,6 +21,16 @@ _ASCEND = f'''
 import os
 
 
+def register():
+    """Before any other plugin, in every process."""
+    if os.environ.get({BREAK!r}) == "1":
+        from transformers.models.auto import tokenization_auto
+
+        tokenization_auto.MODELS_WITH_INCORRECT_HUB_TOKENIZER_CLASS.discard("deepseek_ocr2")
+        tokenization_auto.TOKENIZER_MAPPING_NAMES.pop("deepseek_ocr2", None)
+    return "vllm_ascend.platform.NPUPlatform"
+
+
 def register_model():
     """As NPUWorker does by register_ascend_customop, in every process."""
     from vllm.model_executor.custom_op import PluggableLayer, op_registry_oot
@@ -30,11 +40,16 @@ def register_model():
 
         PluggableLayer.register_oot(
             _decorated_layer_cls=AscendCustomQwen2Decoder, name="CustomQwen2Decoder")
-    if os.environ.get({BREAK!r}) == "1":
-        from transformers.models.auto import tokenization_auto
+'''
 
-        tokenization_auto.MODELS_WITH_INCORRECT_HUB_TOKENIZER_CLASS.discard("deepseek_ocr2")
-        tokenization_auto.TOKENIZER_MAPPING_NAMES.pop("deepseek_ocr2", None)
+_PLATFORM = '''
+from vllm.platforms.cpu import CpuPlatform
+
+
+class NPUPlatform(CpuPlatform):
+    @classmethod
+    def get_device_name(cls, device_id=0):
+        return "910B3 (stand-in)"
 '''
 
 _TORCH_NPU = '''
@@ -63,10 +78,12 @@ def build(folder: Path) -> Path:
     (``ascend_sources.ensure``)."""
     real = ascend_sources.roots(VERSION)[0]
     _write(folder / "vllm_ascend/__init__.py", _ASCEND)
+    _write(folder / "vllm_ascend/platform.py", _PLATFORM)
     _write(folder / "vllm_ascend/ops/__init__.py", "")
     _write(folder / DECODER, (real / DECODER).read_text(encoding="utf-8"))
     _write(folder / "torch_npu/__init__.py", _TORCH_NPU)
     _info(folder, "vllm_ascend", VERSION,
+          "[vllm.platform_plugins]\nascend = vllm_ascend:register\n"
           "[vllm.general_plugins]\nascend_model = vllm_ascend:register_model\n")
     _info(folder, "torch_npu", "2.10.0.post4")
     return folder

