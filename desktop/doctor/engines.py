@@ -204,7 +204,7 @@ def _interpreter(entry: EngineEntry, asked: str, devices_: str,
         if right and right != entry.name:
             return replace(quick, problems=(ascend_problems.OtherEngine(
                 version=version, engine=entry.name, right=right).problem(),))
-    if quick.problems or not thorough:
+    if quick.problems or not thorough or (entry.official and _stack(quick) is not None):
         return quick
     if version:
         try:
@@ -219,16 +219,24 @@ def _interpreter(entry: EngineEntry, asked: str, devices_: str,
     return found
 
 
+def _stack(report: interpreter.Report) -> Problem | None:
+    """Why the official code does not run on what the interpreter has; None: it does, or there is
+    no vLLM, which is told otherwise."""
+    if "vllm" not in report.versions:
+        return None
+    of = report.versions.get
+    try:
+        stack.check(stack.Stack(of("vllm", ""), of("vllm-ascend", ""), of("torch", ""),
+                                of("torch-npu", ""), of("transformers", "")))
+    except VersoError as error:
+        return error.problem()
+    return None
+
+
 def _official(values: Values, report: interpreter.Report | None) -> list[Problem]:
     """What is wrong with the official code, and with what it would run on."""
-    problems: list[Problem] = []
-    if report is not None and "vllm" in report.versions:
-        of = report.versions.get
-        try:
-            stack.check(stack.Stack(of("vllm", ""), of("vllm-ascend", ""), of("torch", ""),
-                                    of("torch-npu", ""), of("transformers", "")))
-        except VersoError as error:
-            problems.append(error.problem())
+    wrong = _stack(report) if report is not None else None
+    problems = [wrong] if wrong is not None else []
     try:
         folder = official.located(str(values["official_code"]))
     except VersoError as error:

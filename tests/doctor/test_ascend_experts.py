@@ -132,6 +132,15 @@ def test_a_python_goes_with_one_engine(entry: EngineEntry, code: str, tmp_path: 
     assert told == ([code] if code else [])
 
 
+def test_a_vllm_that_is_not_the_official_codes_is_not_loaded(tmp_path: Path) -> None:
+    site = environments.give(environments.make(tmp_path / "env"), "msgspec", "PIL")
+    environments.pretend(site, "vllm", "vllm", "0.30.0", "raise SystemExit('was loaded')")
+    found = engines.examine(LEGACY_ENGINE, Values({"engine_interpreter": str(tmp_path / "env")}))
+    assert _told(found) == ["legacy.version"]
+    assert found.interpreter is not None
+    assert not found.interpreter.thorough
+
+
 def _told(found: engines.Examination) -> list[str]:
     """What is wrong but for the model and the code, which are not there."""
     return [each.code for each in found.problems
