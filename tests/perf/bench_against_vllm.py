@@ -5,7 +5,9 @@
 Starts vLLM's OpenAI server with the tiny model on the processor (environment of
 ``packaging/test --engines``). Each pair is one run of each, one straight after the other, the
 order changing from pair to pair, so that whatever else slows the machine down slows both. Every
-page gets exactly as many output tokens as asked for. Prints the median of the ratios (ours by
+page gets exactly as many output tokens as asked for. With --together
+both run at the same time instead, and share the server: on a machine that others use, that is the
+firmer comparison. Prints the median of the ratios (ours by
 theirs) with the interval that holds the true median with 95 % or more (order statistics), and
 writes all of it as JSON to FILE.
 """
@@ -24,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +179,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=96)
     parser.add_argument("--warmup", type=int, default=0, help="rounds")
     parser.add_argument("--large", action="store_true", help="an A4 page instead of a small one")
+    parser.add_argument("--together", action="store_true", help="both at the same time")
     parser.add_argument("--format", choices=("png", "jpeg"), default="png")
     args = parser.parse_args()
     python = tiny_vllm.interpreter()
@@ -198,8 +202,13 @@ def main() -> None:
                 pair: dict[str, Any] = {"load": os.getloadavg()[0]}
                 turns = [("verso", lambda: ours(page, server.url, args, folder / "cache")),
                          ("vllm", lambda: rival.measure(lines, server, model, args))]
-                for who, call in turns if number % 2 == 0 else reversed(turns):
-                    pair[who] = call()
+                if args.together:
+                    with ThreadPoolExecutor(2) as both:
+                        begun = {who: both.submit(call) for who, call in turns}
+                    pair.update((who, done.result()) for who, done in begun.items())
+                else:
+                    for who, call in turns if number % 2 == 0 else reversed(turns):
+                        pair[who] = call()
                 if number < 0:
                     continue
                 pairs.append(pair)
@@ -222,7 +231,7 @@ def main() -> None:
             "machine": {"processor": platform.processor(), "cores": os.cpu_count()},
             "load": {key: getattr(args, key) for key in (
                 "pairs", "requests", "concurrency", "tokens", "warmup", "large",
-                "format")},
+                "format", "together")},
             "ratios": found, "pairs": pairs}, indent=1) + "\n")
 
 
