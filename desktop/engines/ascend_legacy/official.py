@@ -87,9 +87,10 @@ def made_ready(folder: Path, *, npu: bool, to: Path) -> Path:
 
     if not npu or layout.converted(read):
         return folder
-    if to.is_dir():
-        shutil.rmtree(to)  # Ours, and nobody's to be kept.
-    preparation.prepare(folder, to).write()
+    prepared = preparation.prepare(folder, to)
+    if prepared.lost:
+        shutil.rmtree(to)  # Ours, and nobody's to be kept. Else another worker may be using it.
+    prepared.write()
     return to
 
 

@@ -151,6 +151,8 @@ def test_pages_side_by_side_one_of_them_cancelled(engine: Real) -> None:
     for page in others:
         assert engine.finished(page).finish == "length"
         assert engine.text(page) == engine.text(others[0])
+    complaints = ("never retrieved", "asynchronous generator", "never awaited")
+    assert not [line for line in engine.recorder.log() if any(map(line.__contains__, complaints))]
 
 
 class Target:
