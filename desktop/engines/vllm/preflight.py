@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from desktop.engines.model import weights
-from desktop.engines.vllm.devices import Device, User
+from desktop.engines.vllm.devices import Device
 from desktop.engines.vllm.failures import GB, ModelMissing, NotTheModel, OutOfMemory
 from desktop.i18n import _
 
@@ -143,7 +143,7 @@ def _occupied(device: Device, share: float, needed: Need) -> OutOfMemory:
              "and {free:.1f} GB are free").format(
         share=share, total=device.total / GB, number=device.number, name=device.name,
         free=device.free / GB)
-    others = _others(device.users)
+    others = _others(device)
     fix: Fix = ()
     if fits * device.total >= needed.least:
         way_out = _("Set “Memory utilization” to at most {fits:.2f}").format(fits=fits)
@@ -208,10 +208,12 @@ def _rounded_up(share: float) -> float:
     return math.ceil(share * 100) / 100
 
 
-def _others(users: Sequence[User]) -> str:
+def _others(device: Device) -> str:
     named = [f"{user.name or _('process')} {user.pid} ({user.bytes / GB:.1f} GB)"
-             for user in sorted(users, key=lambda user: -user.bytes)[:5]]
-    return ", ".join(named) or _("processes that this system does not show (`nvidia-smi` may)")
+             for user in sorted(device.users, key=lambda user: -user.bytes)[:5]]
+    tool = "npu-smi" if device.uuid.startswith("NPU-") else "nvidia-smi"
+    return ", ".join(named) or _("processes that this system does not show (`{tool}` may)").format(
+        tool=tool)
 
 
 def _is_weights(file: str) -> bool:
