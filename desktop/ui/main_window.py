@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer
@@ -14,6 +14,7 @@ from PySide6.QtGui import (
     QDragMoveEvent,
     QDropEvent,
 )
+from PySide6.QtWidgets import QWidget
 
 from desktop.engines import registry
 from desktop.i18n import _, ngettext
@@ -22,8 +23,8 @@ from desktop.jobs.session import Session
 from desktop.settings.store import Store
 from desktop.ui import dropping
 from desktop.ui.commands import Commands
-from desktop.ui.controller import CONTENT
 from desktop.ui.frame import Frame
+from desktop.ui.models.queue import Totals
 from desktop.ui.remedies import remedy
 from desktop.ui.theme import Appearance, Theme
 
@@ -35,12 +36,12 @@ class MainWindow(Frame):
                  loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(session, appearance, loop)
         self._ended = False
-        self._any = False
-        self._suspicious = 0
         self._locked: set[int] = set()
         """Documents whose password was asked for already."""
         self._told_of_waiting = False
         self._restarting = False
+        self._totals: Totals | None = None
+        self._shown: e.PageView | None = None
         self._basis: tuple[object, ...] = ()
         """What the buttons showed last depends on."""
         self.commands = Commands(self, store)
@@ -59,10 +60,11 @@ class MainWindow(Frame):
         self.queue.folder_wanted.connect(self.commands.open_folder)
         self.model.edited.connect(self.commands.document_edited)
         self.settings.changed.connect(self.commands.change_setting)
-        self.settings.retry_wanted.connect(self.session.warm_up)
+        self.settings.retry_wanted.connect(self.use.warm_up)
         self.problem_list.go_to.connect(self.commands.go_to_problem)
         self.problem_list.remedy_wanted.connect(self.commands.tools.remedy)
         self.figures.problems_wanted.connect(lambda: self.show_bottom(self.problem_list))
+        self.commands.benchmark.state_changed.connect(self._test_changed)
         self.controller.page_shown.connect(self._page_shown)
         self.controller.follow_changed.connect(self._follow_changed)
 
@@ -72,11 +74,14 @@ class MainWindow(Frame):
 
     def retranslate(self) -> None:
         super().retranslate()
+        self.commands.benchmark.retranslate()
+        self._totals = None
         self._basis = ()
         self._show_state()
 
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
+        self.commands.benchmark.apply_theme(theme)
         self._show_state()
 
     # --- what the session says
@@ -86,7 +91,6 @@ class MainWindow(Frame):
 
     def _delivered(self, events: Sequence[e.SessionEvent]) -> None:
         log: list[e.LogAdded] = []
-        counts = False
         for event in events:
             if isinstance(event, e.LogAdded):
                 log.append(event)
@@ -105,12 +109,10 @@ class MainWindow(Frame):
                 self._finished(event)
             else:
                 self.model.apply(event)
-                # What a page says changes no count of pages and documents.
-                counts = counts or not isinstance(event, CONTENT)
         if log:
             self.log.add(log)
         self.controller.apply(events)
-        self._show_state(counts)
+        self._show_state()
         self._tell_of_waiting()
 
     def _engine_updated(self, engine: e.EngineView) -> None:
@@ -148,31 +150,31 @@ class MainWindow(Frame):
             self.toast.say(text, "ok")
         self.notice.say("Verso", text)
 
-    def _show_state(self, counts: bool = True) -> None:
-        """Bring buttons, titles and the centre in line with what there is."""
-        documents = self.model.documents() if counts else None
-        if documents is not None:
-            pages = sum(document.selected for document in documents)
+    def _show_state(self) -> None:
+        """Bring buttons, titles and the centre in line with what there is, where that changed."""
+        totals = self.model.totals
+        if totals != self._totals:
+            self._totals = totals
             fact = ""
-            if documents:
-                fact = ngettext("{n} document", "{n} documents", len(documents)).format(
-                    n=len(documents))
-            if pages:
-                fact += " · " + ngettext("{n} page", "{n} pages", pages).format(n=f"{pages:,}")
+            if totals.documents:
+                fact = ngettext("{n} document", "{n} documents", totals.documents).format(
+                    n=totals.documents)
+            if totals.pages:
+                fact += " · " + ngettext("{n} page", "{n} pages", totals.pages).format(
+                    n=f"{totals.pages:,}")
             self.queue_dock.set_fact(fact)
-            self._stack.setCurrentIndex(1 if documents else 0)
+            self._stack.setCurrentIndex(1 if totals.documents else 0)
             self.toast.raise_()  # the page that comes to the front must not cover it
-            shown = self.model.page(self.controller.page_id or "")
+        shown = self.model.page(self.controller.page_id or "")
+        if shown != self._shown:
+            self._shown = shown
             self.settings.set_page(shown)
-            self._suspicious = sum(document.suspicious for document in documents)
-            self._any = bool(documents)
-            self._ask_passwords(documents)
+        if self.model.locked.keys() != self._locked:
+            self._ask_passwords(self.model.locked)
         self._show_buttons()
 
-    def _ask_passwords(self, documents: Sequence[e.DocumentView]) -> None:
+    def _ask_passwords(self, locked: Mapping[int, str]) -> None:
         """Say which documents wait for their password, when one more does."""
-        locked = {document.id: document.name for document in documents
-                  if document.state is e.DocumentState.PASSWORD}
         fresh = [number for number in locked if number not in self._locked]
         self._locked = set(locked)
         if fresh:
@@ -195,7 +197,11 @@ class MainWindow(Frame):
 
         def tell() -> None:
             count = self.state.total - self.state.finished
-            if not self._ended and count and self.state.run is e.RunState.PAUSED:
+            if not self._ended and not count and any(
+                    document.state is e.DocumentState.OPENING
+                    for document in self.model.documents()):
+                QTimer.singleShot(1000, self, tell)  # how many is not known yet
+            elif not self._ended and count and self.state.run is e.RunState.PAUSED:
                 self.toast.say(ngettext("{n} page from last time waits to be read.",
                                         "{n} pages from last time wait to be read.",
                                         count).format(n=count),
@@ -207,20 +213,32 @@ class MainWindow(Frame):
     def _show_buttons(self) -> None:
         """Buttons and engine, where anything they depend on changed."""
         state = self.state
-        basis = (self._any, self._suspicious, state.run, state.finished < state.total,
+        totals = self.model.totals
+        basis = (totals.documents > 0, totals.suspicious, state.run, state.finished < state.total,
                  state.in_flight > 0, self.controller.page_id is None, self.engine,
-                 len(self.problems.problems), self.appearance.theme.name)
+                 len(self.problems.problems), self.appearance.theme.name, self.use.lent,
+                 self.measuring_shown)
         if basis == self._basis:
             return
         self._basis = basis
         self.figures.set_problems(len(self.problems.problems))
-        self.commands.show_state(self._any, self._suspicious)
+        self.commands.show_state(totals.documents > 0, totals.suspicious)
         entry = next((x for x in registry.ENGINES if x.name == self.engine.name), None)
-        self.top.set_engine(self.engine, _(entry.title) if entry else self.engine.name)
+        self.top.set_engine(self.engine, _(entry.title) if entry else self.engine.name,
+                            self.use.lent)
+
+    def _test_changed(self) -> None:
+        """A test began or ended, or another page is in front."""
+        self._basis = ()
+        self.figures.set_measured(self.use.lent)
+        self._show_buttons()
+
+    def benchmark_panes(self) -> list[QWidget]:
+        page = self.commands.benchmark.page
+        return [] if page is None else [page.form.levels, page.tabs]
 
     def _page_shown(self, page_id: str | None) -> None:
         self.queue.show_page(page_id, select=not self.queue.hasFocus())
-        self.settings.set_page(self.model.page(page_id) if page_id else None)
         self._show_state()
 
     def _follow_changed(self, follow: bool) -> None:
@@ -244,6 +262,12 @@ class MainWindow(Frame):
 
     def dropEvent(self, event: QDropEvent) -> None:
         self.empty.set_over(False)
+        if self.measuring_shown:
+            files = dropping.local_files(event.mimeData())
+            if self.commands.benchmark.take_files(files):
+                event.setDropAction(Qt.DropAction.CopyAction)
+                event.accept()
+            return
         if self.commands.take(event.mimeData()):
             event.setDropAction(Qt.DropAction.CopyAction)
             event.accept()
@@ -260,6 +284,7 @@ class MainWindow(Frame):
         self._ended = True
         self.notice.close()
         self.commands.tools.close()
+        self.commands.benchmark.close()
         self.thumbnails.close()
         self.tasks.close()
         self.bridge.close()

@@ -1,11 +1,13 @@
 """The window under load: 8 scripted streams, 2,000 deltas a second in all.
 
-    python tests/perf/ui_load.py [--seconds 30] [--rate 2000] > ui_load.json
+    python tests/perf/ui_load.py [--seconds 30] [--rate 2000] [--queued 1000] > ui_load.json
 
 Through the real session, worker and window. Reports the longest time the window's thread was
-kept from its events, the median time between two repaints (of any part of the window), and the
-growth of the process's memory from the 5th second on; beside it the stall of an idle Qt window in
-the same run. JSON on stdout.
+kept from its events (and the most processor's time it took at a stretch, which no other program's
+load adds to), the median time between two repaints (of any part of the window), and the
+growth of the process's memory from the 5th second on, and what the main window itself takes to take
+over what the session says; beside it the stall of an idle Qt window in the same run. With
+``--queued`` so many other documents wait meanwhile. JSON on stdout.
 """
 
 from __future__ import annotations
@@ -14,9 +16,11 @@ import argparse
 import asyncio
 import json
 import os
+import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,6 +51,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--rate", type=float, default=2000)
+    parser.add_argument("--queued", type=int, default=0, help="documents that wait besides")
     args = parser.parse_args()
     home = Path(tempfile.mkdtemp(prefix="verso-perf-"))
     for kind in ("DATA", "CONFIG", "CACHE", "LOG"):
@@ -60,7 +65,7 @@ def main() -> None:
     from PySide6.QtCore import QCoreApplication, Qt
     from PySide6.QtWidgets import QApplication, QMainWindow, QWidget
 
-    from desktop.jobs.events import PageState
+    from desktop.jobs.events import PageState, SessionEvent
     from desktop.jobs.session import Session
     from desktop.settings import Values
     from desktop.settings.store import Store
@@ -87,9 +92,32 @@ def main() -> None:
         out["control_stall_ms"] = meter.stop() * 1000
         idle.close()
 
+    async def queue(window: MainWindow) -> None:
+        """More documents of a page each, all opened."""
+        one = (ROOT / "tests" / "samples" / "chinese.pdf").read_bytes()
+        folder = home / "queued"
+        folder.mkdir()
+        for number in range(args.queued):
+            (folder / f"{number:05}.pdf").write_bytes(one + b"\n%" + str(number).encode())
+        before = len(window.model.documents())
+        window.add([folder])
+        while len(window.model.documents()) < before + args.queued or not all(
+                document.selected for document in window.model.documents()):
+            await asyncio.sleep(0.5)
+
+    taken: list[float] = []
+
+    class Measured(MainWindow):
+        """Notes the processor's time that each delivery takes."""
+
+        def _delivered(self, events: Sequence[SessionEvent]) -> None:
+            began = time.thread_time()
+            super()._delivered(events)
+            taken.append(time.thread_time() - began)
+
     async def go() -> None:
         await control()
-        window = MainWindow(session, appearance, Store(), loop)
+        window = Measured(session, appearance, Store(), loop)
         window.resize(1440, 900)
         window.show()
         window.open()
@@ -102,6 +130,8 @@ def main() -> None:
         window.add(sorted(home.glob("pages *.pdf")))
         while window.state.in_flight < 8:
             await asyncio.sleep(0.05)
+        if args.queued:
+            await queue(window)
         await asyncio.sleep(5)
         counted = 0
 
@@ -117,6 +147,7 @@ def main() -> None:
         paints = PaintMeter(*(w for w in window.findChildren(QWidget) if w.isVisible()))
         meter = StallMeter()
         before = rss()
+        taken.clear()
         began = time.perf_counter()
         meter.start()
         memory = []
@@ -124,9 +155,14 @@ def main() -> None:
             await asyncio.sleep(1)
             memory.append(rss())
         out["stall_ms"] = meter.stop() * 1000
+        out["stall_processor_ms"] = meter.longest_cpu * 1000
         out["stalls_over_50_ms"] = sum(late > 0.05 for _when, late in meter.gaps)
         out["median_repaint_ms"] = paints.median_interval() * 1000
         out["deliveries_per_s"] = counted / args.seconds
+        out["taking_over_ms"] = {"median": statistics.median(taken) * 1000,
+                                 "longest": max(taken) * 1000,
+                                 "per_s": sum(taken) * 1000 / args.seconds}
+        out["documents"] = len(window.model.documents())
         out["rss_growth_mb"] = max(memory) - before
         out["rss_mb"] = before
         out["tokens_per_s"] = window.state.tokens_per_second

@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 from desktop.jobs import events as e
 from desktop.jobs.events import DocumentState, DocumentView, PageState, PageView
 from desktop.protocol.messages import Region
-from desktop.ui.models.queue import LIVE_ROLE, QueueModel
+from desktop.ui.models.queue import LIVE_ROLE, QueueModel, Totals
 
 
 def document(number: int, pages: int = 3, **more: object) -> DocumentView:
@@ -43,6 +43,37 @@ def test_documents_come_change_and_go(model: QueueModel) -> None:
     assert model.rowCount(model.document_index(3)) == 5
     model.apply(e.DocumentUpdated(document(3, 0, state=DocumentState.PASSWORD), ()))
     assert model.rowCount(model.document_index(3)) == 0
+
+
+def counted(model: QueueModel) -> Totals:
+    """The totals, counted over all documents."""
+    documents = model.documents()
+    return Totals(len(documents), sum(d.selected for d in documents),
+                  sum(d.suspicious for d in documents))
+
+
+def test_the_totals_are_those_of_all_documents_whatever_happens(model: QueueModel) -> None:
+    locked = {"state": DocumentState.PASSWORD, "selected": 0}
+    story: list[tuple[e.SessionEvent, set[int]]] = [
+        (e.DocumentAdded(document(1), pages(1)), set()),
+        (e.DocumentAdded(document(2, 0, **locked)), {2}),
+        (e.DocumentAdded(document(3, 5, suspicious=2), pages(3, 5)), {2}),
+        (e.DocumentUpdated(document(3, 5, selected=1, suspicious=1), pages(3, 1)), {2}),
+        (e.DocumentAdded(document(3, 4, suspicious=3), pages(3, 4)), {2}),  # once more
+        (e.DocumentUpdated(document(1, 3, suspicious=1)), {2}),
+        (e.DocumentUpdated(document(1, 0, **locked)), {1, 2}),
+        (e.DocumentUpdated(document(2, 2), pages(2, 2)), {1}),
+        (e.DocumentUpdated(document(9, 2), pages(9, 2)), {1}),  # of none that is here
+        (e.DocumentRemoved(9), {1}),
+        (e.DocumentRemoved(3), {1}),
+        (e.DocumentRemoved(1), set()),
+        (e.DocumentRemoved(2), set()),
+    ]
+    for event, locked_now in story:
+        model.apply(event)
+        assert model.totals == counted(model), event
+        assert set(model.locked) == locked_now, event
+    assert model.totals == Totals()
 
 
 def test_a_page_that_changes_touches_one_row(model: QueueModel, qtbot: QtBot) -> None:

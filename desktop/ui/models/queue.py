@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from PySide6.QtCore import (
     QAbstractItemModel,
@@ -32,6 +32,15 @@ LIVE_ROLE = VIEW_ROLE + 2
 """Of a document: whether a page of it is being read."""
 
 Index = QModelIndex | QPersistentModelIndex
+
+
+class Totals(NamedTuple):
+    """What there is of the queue as a whole."""
+
+    documents: int = 0
+    pages: int = 0
+    """Within the ranges."""
+    suspicious: int = 0
 
 
 @dataclass
@@ -62,6 +71,10 @@ class QueueModel(QAbstractItemModel):
         self._document_of: dict[str, int] = {}
         self._regions: dict[str, int] = {}
         self._mean_tokens = 0.0
+        self.totals = Totals()
+        """Kept as it changes: thousands of documents are not gone over for one page."""
+        self.locked: dict[int, str] = {}
+        """Documents that wait for a password: id → name."""
 
     # --- what the session says
     def apply(self, event: e.SessionEvent) -> None:
@@ -82,6 +95,7 @@ class QueueModel(QAbstractItemModel):
             self._updated(view, pages)
             return
         row = len(self._nodes)
+        self._count(view, 1)
         self.beginInsertRows(QModelIndex(), row, row)
         node = _Node(view)
         node.set_pages(pages)
@@ -95,6 +109,8 @@ class QueueModel(QAbstractItemModel):
         if row is None:
             return
         node = self._nodes[row]
+        self._count(node.view, -1)
+        self._count(view, 1)
         node.view = view
         index = self.index(row, 0)
         if pages is not None:
@@ -124,6 +140,7 @@ class QueueModel(QAbstractItemModel):
         row = self._row_of.get(document_id)
         if row is None:
             return
+        self._count(self._nodes[row].view, -1)
         self.beginRemoveRows(QModelIndex(), row, row)
         for page in self._nodes[row].pages:
             self._document_of.pop(page.id, None)
@@ -131,6 +148,16 @@ class QueueModel(QAbstractItemModel):
         del self._nodes[row]
         self._row_of = {node.view.id: i for i, node in enumerate(self._nodes)}
         self.endRemoveRows()
+
+    def _count(self, view: DocumentView, sign: int) -> None:
+        """VIEW comes (SIGN 1) or goes (-1)."""
+        documents, pages, suspicious = self.totals
+        self.totals = Totals(documents + sign, pages + sign * view.selected,
+                             suspicious + sign * view.suspicious)
+        if sign > 0 and view.state is DocumentState.PASSWORD:
+            self.locked[view.id] = view.name
+        else:
+            self.locked.pop(view.id, None)
 
     def _page(self, page: PageView) -> None:
         index = self.page_index(page.id)
