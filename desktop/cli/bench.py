@@ -160,9 +160,9 @@ def _report(args: argparse.Namespace, result: Result) -> int:
             status = status or Exit.SOME_FAILED
     if said := summary(found):
         print(said, file=stream)
-    for level in result.levels:
-        if level.problem is not None:
-            _complain(f"{level.concurrency}: {level.problem.line()}")
+    for line in dict.fromkeys(level.problem.line() for level in result.levels
+                              if level.problem is not None):
+        _complain(line)
     note = keep(found, paths.data_dir())
     if note is not None:
         _complain(note.line())
