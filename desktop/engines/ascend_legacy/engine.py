@@ -19,7 +19,7 @@ from desktop.engines.ascend_legacy.pages import Pages
 from desktop.engines.base import Engine, EngineDied, Finish, Output, Progress, Text
 from desktop.engines.model import fitting, outcome, prompts, sampling
 from desktop.engines.visual_tokens import visual_tokens
-from desktop.engines.vllm import devices, warmup
+from desktop.engines.vllm import warmup
 from desktop.engines.vllm.failures import PageRefused, PageTooLong, died
 from desktop.engines.vllm.output import OutputTail
 from desktop.errors import VersoError
@@ -280,7 +280,7 @@ def _memory(loaded: loading.Loaded) -> tuple[int, int, int]:
     """Bytes used by the engine, in all, and free, of the devices; zeros where nobody tells."""
     if loaded.devices:
         before = {device.uuid: device for device in loaded.devices}
-        now = [device for device in devices.devices() if device.uuid in before]
+        now = [device for device in loading.shown(loaded.stack) if device.uuid in before]
         return (sum(max(0, before[device.uuid].free - device.free) for device in now),
                 sum(device.total for device in now), sum(device.free for device in now))
     if not loaded.stack.npu:

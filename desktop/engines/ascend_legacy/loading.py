@@ -15,12 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from desktop.engines.ascend import npus
+from desktop.engines.ascend.environment import VISIBLE
+from desktop.engines.ascend.failures import NoPlatform
 from desktop.engines.ascend_legacy import arguments, official, stack
 from desktop.engines.base import Progress
 from desktop.engines.model import prompts
 from desktop.engines.vllm import arguments as common
 from desktop.engines.vllm import devices, preflight, tokens
-from desktop.engines.vllm.failures import OutOfMemory, StartFailed, memory, root_cause
+from desktop.engines.vllm.failures import NoDevice, OutOfMemory, StartFailed, memory, root_cause
 from desktop.engines.vllm.output import OutputTail
 from desktop.errors import VersoError
 from desktop.i18n import _
@@ -70,7 +73,7 @@ class Loaded:
     """What vLLM was given."""
     notes: list[str]
     devices: tuple[devices.Device, ...]
-    """The GPUs it may use, as they were before; empty for an NPU."""
+    """Those it uses, as they were before; empty where nobody tells."""
 
 
 class Loader:
@@ -95,9 +98,10 @@ class Loader:
         _log.info("official code: %s%s", code, "" if folder == code else f", prepared: {folder}")
         wanted = official.order(folder, str(values["model"]), _prompt(values), npu=found.npu)
         _prepare_environment(values, found, wanted)
-        usable = () if found.npu else self._gpus(values, preflight.need(values, model))
+        usable = self._devices(found, values, preflight.need(values, model))
         self._progress(_("Loading vLLM {version}").format(version=found.vllm), -1.0)
         try:
+            _check_platform(found)
             loaded = official.load(wanted)
             checked = tokens.check(loaded.tokenizer)
             built = arguments.build(values, npu=found.npu)
@@ -112,18 +116,19 @@ class Loader:
         return Loaded(engine, loaded, checked.white_list, found, values, given,
                       [*_experts(loaded), *built.notes], usable)
 
-    def _gpus(self, values: Mapping[str, Any],
-              needed: preflight.Need) -> tuple[devices.Device, ...]:
-        """The GPUs that will be used, once their memory holds what is NEEDED: an engine that has
-        just ended, or was killed, may hold its memory for a moment yet. Raises NoSuchDevice,
-        OnePartOnly, TooFewDevices, OutOfMemory; empty where the driver does not tell."""
+    def _devices(self, found: stack.Stack, values: Mapping[str, Any],
+                 needed: preflight.Need) -> tuple[devices.Device, ...]:
+        """The devices that will be used, once their memory holds what is NEEDED: an engine that
+        has just ended, or was killed, may hold its memory for a moment yet. Raises NoSuchDevice,
+        OnePartOnly, TooFewDevices, OutOfMemory; empty where nobody tells."""
+        variable = VISIBLE if found.npu else devices.VISIBLE
         deadline = time.monotonic() + _RELEASE
         while True:
-            shown = devices.devices()
-            visible = os.environ.get(devices.VISIBLE)
-            usable = devices.to_use(shown, visible, values)
-            if visible and shown:  # This vLLM reads numbers only.
-                os.environ[devices.VISIBLE] = devices.spelled(shown, visible)
+            there = shown(found)
+            visible = os.environ.get(variable)
+            usable = devices.to_use(there, visible, values)
+            if visible and there and not found.npu:  # This vLLM reads numbers only.
+                os.environ[variable] = devices.spelled(there, visible)
             try:
                 preflight.memory(values, needed, usable)
             except OutOfMemory:
@@ -142,6 +147,22 @@ class Loader:
         detail = "\n".join([*lines[-80:], said])
         short = memory(telling(said), detail) or memory(telling(root_cause(lines)), detail)
         return short or StartFailed(cause=said.splitlines()[0], detail=detail)
+
+
+def shown(found: stack.Stack) -> tuple[devices.Device, ...]:
+    """All devices of the kind that FOUND computes on, and their memory now; empty where nobody
+    tells. Blocks for a second."""
+    return npus.devices() if found.npu else devices.devices()
+
+
+def _check_platform(found: stack.Stack) -> None:
+    """Raise NoPlatform, NoDevice where vLLM has found nothing to compute on."""
+    from vllm.platforms import current_platform
+
+    if not current_platform.device_type:
+        if found.npu:
+            raise NoPlatform(vllm=found.vllm, ascend=found.ascend, platform="–")
+        raise NoDevice(distribution="vllm", version=found.vllm)
 
 
 def telling(said: str) -> str:

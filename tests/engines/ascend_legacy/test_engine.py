@@ -3,15 +3,22 @@ them."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from desktop.engines.ascend_legacy import loading, stack
 from desktop.engines.model import prompts
+from desktop.engines.vllm import preflight
+from desktop.engines.vllm.failures import NoSuchDevice, OutOfMemory, TooFewDevices
+from desktop.engines.vllm.output import OutputTail
 from desktop.protocol.messages import EngineFailed
+from desktop.settings import Values
 from tests.accelerator.real import LARGE, SMALL, Reader
 from tests.support import legacy_vllm
+from tests.support.data import ROOT
 from tests.support.legacy_vllm import Recital
 
 TEXT = ("<|ref|>title<|/ref|><|det|>[[51, 7, 949, 98]]<|/det|>\n# Größe\n\n"
@@ -144,6 +151,60 @@ def test_out_of_memory_at_the_start(worker: Worker, tmp_path: Path) -> None:
     assert (refused.problem.code, refused.fatal) == ("vllm.memory", True)
     assert "20.00 MiB" in refused.problem.message
     assert "Memory utilization" in refused.problem.hint
+
+
+@pytest.fixture
+def smi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An npu-smi that shows two NPUs, of which another program holds the second."""
+    tables = ROOT / "tests" / "doctor" / "npu_smi"
+    program = tmp_path / "bin" / "npu-smi"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\n[ \"$2\" = -m ] && exec cat {tables}/map-910b.txt\n"
+                       f"exec cat {tables}/910b-24.1.txt\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
+
+
+def test_the_npu_that_is_used_is_looked_at_before(smi: None,
+                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "_RELEASE", 0.0)
+    loader = loading.Loader({}, OutputTail(), lambda _step, _fraction: None)
+    found = stack.Stack("0.8.5.post1", "0.8.5rc1")
+
+    def looked_at(visible: str, **settings: object) -> list[int]:
+        monkeypatch.setenv("ASCEND_RT_VISIBLE_DEVICES", visible)
+        values = Values({"devices": visible, **settings}).as_dict()
+        needed = preflight.Need(round(7e9), round(5e8))
+        return [device.number for device in loader._devices(found, values, needed)]
+
+    assert looked_at("0") == [0]
+    with pytest.raises(OutOfMemory) as full:
+        looked_at("1")
+    assert "41711" in full.value.problem().hint
+    with pytest.raises(NoSuchDevice):
+        looked_at("2")
+    with pytest.raises(TooFewDevices):
+        looked_at("0", tensor_parallel=2)
+
+
+def test_figures_of_the_npu(worker: Worker, tmp_path: Path, smi: None) -> None:
+    ready = worker(Recital(tmp_path, text=TEXT)).ready()
+    assert ready.device == "Ascend 910B3"
+    assert (ready.memory_total, ready.memory_free) == (65536 << 20, (65536 - 3380) << 20)
+
+
+def test_a_vllm_that_finds_no_device_says_so(worker: Worker, tmp_path: Path) -> None:
+    none = tmp_path / "none"
+    none.mkdir()
+    (none / "sitecustomize.py").write_text(
+        "import sys, types\n"
+        "found = types.ModuleType('vllm.platforms')\n"
+        "found.current_platform = types.SimpleNamespace(device_type='')\n"
+        "sys.modules['vllm.platforms'] = found\n")
+    refused = worker(Recital(tmp_path), none).refusal()
+    assert refused.problem.code == "ascend.platform"
+    refused = worker(Recital(tmp_path), none, npu=False).refusal()
+    assert refused.problem.code == "vllm.no_device"
 
 
 def test_another_failure_at_the_start_is_told(worker: Worker, tmp_path: Path) -> None:
