@@ -5,7 +5,8 @@ same page, setup.py and requirements.txt at the tags v0.8.5rc1 … v0.25.1rc1). 
 DeepSeek-OCR-2 is vLLM's matter (the model is part of it from 0.16 on). From 0.18 on vllm-ascend
 replaces its visual decoder with a class that asks transformers' layers for ``attention_type``
 (0.18: ``patch/worker/patch_deepencoder2.py``; later ``ops/qwen2_decoder.py``), which they have in
-transformers 4 and not from 5.5 on; releases after 0.18 are installed with those.
+transformers 4.57 and 5.0 and not from 5.4 on; releases after 0.18 are installed with 5.5 and
+later. Our vLLM plugin gives it to them, and 5.5's tokenizer the right class.
 
 Nothing is imported of what is judged. Python 3.9, for the older stack.
 """
@@ -304,12 +305,7 @@ def _transformers(wanted: Row, version: str) -> Optional[Verdict]:
         return Verdict("transformers", version, "< 5", Level.PROBLEM,
                        _("vllm-ascend {ascend} reads pages with transformers 4 only.").format(
                            ascend=wanted.ascend), 'pip install "transformers>=4.57.4,<5"')
-    if wanted.model is Model.REPAIRED and release >= (5, 5):
-        return Verdict("transformers", version, "", Level.WARNING,
-                       _("With transformers 5.5 or later vllm-ascend {ascend} stops at the start "
-                         "unless it is repaired (AscendQwen2DecoderLayer lacks "
-                         "attention_type).").format(ascend=wanted.ascend),
-                       _("vllm-ascend {best} needs no repair.").format(best=BEST))
+    # What newer vllm-ascend lacks with transformers 5 our plugin repairs: nothing to be done.
     return Verdict("transformers", version, "", Level.GOOD)
 
 
