@@ -187,3 +187,6 @@ def _verdict(found: Diagnosis) -> Iterator[str]:
                 "the run settings).").format(engine=found.chosen, others=", ".join(usable))
     else:
         yield _("No engine can start here.")
+    if found.prepared is not None and found.prepared.asked:
+        yield (_("The prepared code can run.") if found.prepared.well
+               else _("The prepared code cannot run."))

@@ -166,9 +166,11 @@ def test_the_command(verso: Verso, verso_home: Path, folder: Path, tmp_path: Pat
     shown = verso("doctor", "--prepared", folder)
     assert "PREPARED CODE" in shown.out
     assert "in place, with the lines that call it" in shown.out
+    assert shown.out.endswith("The prepared code can run.\n")
     (folder / "verso_npu_patch.py").unlink()
     ran = verso("doctor", "--json", "--prepared", folder)
     assert ran.status == 1
+    assert verso("doctor", "--prepared", folder).out.endswith("The prepared code cannot run.\n")
     assert ran.summary["can_start"] is True
     assert ran.summary["well"] is False
     assert ran.summary["prepared"]["missing"] == [{"file": "verso_npu_patch.py", "what": ""}]
