@@ -526,11 +526,13 @@ case "$*" in
   "-c import msgspec, PIL") exit "${{NO_MSGSPEC:-0}}" ;;
   "-c import "*version_info*) exit {0 if new else 1} ;;
   "-m venv "*) mkdir -p "$3/bin"; cp "$ENVIRONMENT" "$3/bin/python"; cp "$VERSO" "$3/bin/verso" ;;
-  "-m uv venv "*)
-    for last; do :; done
-    mkdir -p "$last/bin"; cp "$ENVIRONMENT" "$last/bin/python"; cp "$VERSO" "$last/bin/verso" ;;
+  "-m uv python find "*) echo "$MANAGED" ;;
 esac
 """)
+        self.managed = folder / "managed"
+        self.managed.write_text(
+            '#!/bin/sh\necho "managed $*" >> "$CALLS"\nmkdir -p "$3/bin"\n'
+            'cp "$ENVIRONMENT" "$3/bin/python"; cp "$VERSO" "$3/bin/verso"\n')
         self.environment = folder / "environment"
         self.environment.write_text(f"""#!/bin/sh
 echo "python $*" >> "$CALLS"
@@ -540,7 +542,7 @@ for word; do case "$word" in */tmp.*) cat "$word" > "$CALLS.list" ;; esac; done
         self.verso = folder / "verso"
         self.verso.write_text('#!/bin/sh\necho "verso $* in $PWD, PYTHONPATH=$PYTHONPATH" '
                               '>> "$CALLS"\n')
-        for made in (self.environment, self.verso):
+        for made in (self.environment, self.verso, self.managed):
             made.chmod(0o755)
         self.tool("uname", f'case "$*" in -m) echo {machine};; *) echo Linux;; esac\n')
         self.tool("getconf", f"echo glibc {glibc}\n")
@@ -550,6 +552,7 @@ for word; do case "$word" in */tmp.*) cat "$word" > "$CALLS.list" ;; esac; done
         self.tool("ldconfig", "exit 0\n")
         self.env = {"PATH": str(self.bin), "CALLS": str(self.calls), "HOME": str(folder),
                     "ENVIRONMENT": str(self.environment), "VERSO": str(self.verso),
+                    "MANAGED": str(self.managed),
                     "PYTHONPATH": "/cann/site-packages", "VERSO_TEST_MACHINE": str(self.root),
                     "TMPDIR": "/tmp"}
 
@@ -596,7 +599,9 @@ def test_the_current_image(tmp_path: Path) -> None:
 def test_the_older_image_has_a_python_that_is_too_old_for_verso(tmp_path: Path) -> None:
     image = Image(tmp_path, "3.10")
     calls = image.install("legacy", NO_MSGSPEC="1")
-    assert any("-m uv venv --seed --managed-python" in call for call in calls)
+    assert "python3 -m uv python install --managed-python 3.12" in calls
+    assert f"managed -m venv {image.root}/opt/verso-venv" in calls
+    assert not [call for call in calls if call.startswith("python3 -m venv")]
     assert "python3 -m pip install --no-cache-dir msgspec pillow" in calls
     prepared, = [call for call in calls if call.startswith("verso prepare-npu")]
     assert f"--engine-interpreter {image.bin}/python3 in {image.root}/opt," in prepared
