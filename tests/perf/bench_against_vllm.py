@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import base64
+import contextlib
 import json
 import math
 import os
@@ -25,6 +26,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -32,6 +34,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+import psutil
 from PIL import Image
 
 from desktop.benchmark.plan import Plan, Requests
@@ -147,6 +150,23 @@ class Theirs:
         self._log.close()
 
 
+def prefer() -> None:
+    """From now on this session and all that begin in it go before others (as root, on a machine
+    that others use): Linux gives each session its share of the processor, whatever `nice` says."""
+    def watch() -> None:
+        done: set[int] = set()
+        while True:
+            for process in [psutil.Process(), *psutil.Process().children(recursive=True)]:
+                with contextlib.suppress(OSError, psutil.Error):
+                    session = os.getsid(process.pid)
+                    if session not in done:
+                        Path(f"/proc/{process.pid}/autogroup").write_text("-15")
+                        done.add(session)
+            time.sleep(0.2)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def dataset(path: Path, page: Path, count: int, kind: str) -> Path:
     """What ``vllm bench serve`` sends: the messages that the engine sends, to the byte."""
     kind, data = upload.compress(Image.open(page).convert("RGB"), {"upload_format": kind})
@@ -179,12 +199,15 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=96)
     parser.add_argument("--warmup", type=int, default=0, help="rounds")
     parser.add_argument("--large", action="store_true", help="an A4 page instead of a small one")
+    parser.add_argument("--prefer", action="store_true", help="go before others (root)")
     parser.add_argument("--together", action="store_true", help="both at the same time")
     parser.add_argument("--format", choices=("png", "jpeg"), default="png")
     args = parser.parse_args()
     python = tiny_vllm.interpreter()
     if python is None:
         parser.error("no environment with real vLLM: run ./packaging/test --engines")
+    if args.prefer:
+        prefer()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for kind in ("data", "config", "cache", "log"):
@@ -231,7 +254,7 @@ def main() -> None:
             "machine": {"processor": platform.processor(), "cores": os.cpu_count()},
             "load": {key: getattr(args, key) for key in (
                 "pairs", "requests", "concurrency", "tokens", "warmup", "large",
-                "format", "together")},
+                "format", "together", "prefer")},
             "ratios": found, "pairs": pairs}, indent=1) + "\n")
 
 
