@@ -57,6 +57,7 @@ def test_an_npu_gets_what_the_recipe_gives_it(worker: Worker, tmp_path: Path, co
     assert ready.versions == {"vllm": "0.8.5.post1", "vllm-ascend": "0.8.5rc1", "torch": "2.5.1",
                               "transformers": "4.51.3"}
     assert "The mixture of experts is computed by vllm-ascend." in ready.notes
+    assert any("libatb.so" in note for note in ready.notes), "nothing of CANN is here"
     assert any("Max tokens" in note for note in ready.notes)
 
 

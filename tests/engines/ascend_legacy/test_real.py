@@ -2,7 +2,8 @@
 official code as `verso prepare-npu` prepares it, and vllm-ascend 0.8.5rc1's mixture of experts, on
 a processor, with a model of random weights that recites what a test wants.
 
-One engine serves all tests but the last two: one kills it, the other has one over two devices.
+One engine serves most tests; then one kills it, one has an engine over two devices, and one an
+engine as on a GPU.
 """
 
 from __future__ import annotations
@@ -34,12 +35,16 @@ LOOP = "<|ref|>text<|/ref|><|det|>[[51, 107, 949, 198]]<|/det|>\n" + "round and 
 class Real(Reader):
     """The engine over the real stack."""
 
-    def __init__(self, folder: Path, model: Path, code: Path, **settings: Any) -> None:
+    def __init__(self, folder: Path, model: Path, code: Path, *search: Path, npu: bool = True,
+                 **settings: Any) -> None:
+        """SEARCH are more folders for its Python's path."""
         python = tiny_vllm.interpreter()
         assert python is not None
         self._script = folder / "recital.json"
         self.recite(text=TEXT)
-        self.variables = legacy_vllm.real_environment(python, self._script)
+        self.variables = legacy_vllm.real_environment(python, self._script, npu=npu)
+        self.variables["PYTHONPATH"] = os.pathsep.join(
+            [*map(str, search), self.variables["PYTHONPATH"]])
         super().__init__(
             "ascend-legacy", folder, Values({
                 "engine": "ascend-legacy", "model": str(model), "official_code": str(code),
@@ -242,5 +247,25 @@ def test_two_devices(real_model: Path, official_code: Path, tmp_path: Path, star
         failed = engine.until(lambda: next(iter(engine.recorder.of(EngineFailed)), None))
         assert (failed.problem.code, failed.fatal) == ("engine.died", False)
         assert "Worker processes are not running" in failed.problem.detail
+    finally:
+        engine.close()
+
+
+def test_without_an_npu_the_code_runs_as_it_is(real_model: Path, official_code: Path,
+                                               tmp_path: Path, started: Real) -> None:
+    started.close()
+    flash = tmp_path / "flash"
+    flash.mkdir()
+    (flash / "flash_attn.py").write_text("flash_attn_qkvpacked_func = None  # never called\n")
+    engine = Real(tmp_path, real_model, official_code, flash, npu=False)
+    engine.start()
+    try:
+        ready = engine.ready()
+        assert "vllm-ascend" not in ready.versions
+        assert not any("experts" in note for note in ready.notes)
+        end = engine.read(LARGE)
+        assert (end.finish, engine.text(end.page_id)) == ("complete", TEXT)
+        assert any(line.startswith(f"official code: {official_code}") and "prepared" not in line
+                   for line in engine.recorder.log())
     finally:
         engine.close()

@@ -154,10 +154,12 @@ def packages(python: Path) -> Path:
     return folder
 
 
-def real_environment(python: Path, recital: Path) -> dict[str, str]:
-    """Variables under which PYTHON, of the environment with real vLLM, has the real vLLM 0.8.5 and
-    vllm-ascend 0.8.5rc1 from their sources. RECITAL: see ``real/verso_real_recital.py``."""
-    search = [tiny_vllm.PATH, REAL, packages(python), *reversed(ascend_sources.roots("0.8.5rc1")),
+def real_environment(python: Path, recital: Path, *, npu: bool = True) -> dict[str, str]:
+    """Variables under which PYTHON, of the environment with real vLLM, has the real vLLM 0.8.5 from
+    its sources, and for an NPU vllm-ascend 0.8.5rc1. RECITAL: see
+    ``real/verso_real_recital.py``."""
+    ascend, vllm = ascend_sources.roots("0.8.5rc1")
+    search = [tiny_vllm.PATH, REAL, packages(python), vllm, *([ascend] if npu else []),
               ascend_sources.ROOT / "tests/engines/ascend/moe", os.environ.get("PYTHONPATH", "")]
     return {"PYTHONPATH": os.pathsep.join(filter(None, map(str, search))),
             "VERSO_RECITAL": str(recital), "VLLM_PLUGINS": "real-recital",

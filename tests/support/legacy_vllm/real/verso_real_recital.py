@@ -8,6 +8,7 @@ gets), ``noise`` (instead: what the random weights say, ended after so many toke
 a step dies of) ``after`` so many tokens.
 """
 
+import importlib.util
 import json
 import os
 import sys
@@ -19,7 +20,7 @@ def register():
     from vllm import _custom_ops, platforms
     from vllm.distributed.device_communicators import cpu_communicator
     from vllm.model_executor import custom_op
-    from vllm.model_executor.layers import logits_processor
+    from vllm.model_executor.layers import fused_moe, logits_processor
 
     if hasattr(logits_processor, "verso_original"):
         return
@@ -33,6 +34,8 @@ def register():
     cpu_communicator._CPUSHMDistributed = lambda _communicator: torch.distributed
     logits_processor.verso_original = logits_processor._apply_logits_processors
     logits_processor._apply_logits_processors = recited
+    if importlib.util.find_spec("vllm_ascend") is None:
+        fused_moe.fused_moe = experts  # vLLM's own is a kernel for GPUs.
     if "deepseek_ocr2" in sys.modules:
         shrink()
     else:  # A further process of vLLM: the code comes by the engine's own plugin.
@@ -80,6 +83,19 @@ def recited(logits, metadata):
             else:
                 logits[row, end] = -float("inf")
     return logits_processor.verso_original(logits, metadata)
+
+
+def experts(hidden_states, w1, w2, gating_output, topk, renormalize, **_more):
+    """The mixture of experts, one after the other."""
+    weights, chosen = gating_output.float().softmax(-1).topk(topk, -1)
+    if renormalize:
+        weights = weights / weights.sum(-1, keepdim=True)
+    made = torch.zeros_like(hidden_states, dtype=torch.float32)
+    for number in range(w1.shape[0]):
+        gate, up = (hidden_states @ w1[number].t()).chunk(2, -1)
+        out = (torch.nn.functional.silu(gate) * up) @ w2[number].t()
+        made += out.float() * (weights * (chosen == number)).sum(-1, keepdim=True)
+    return made.to(hidden_states.dtype)
 
 
 def reshape_and_cache(key, value, key_cache, value_cache, slots, *_more):
