@@ -122,6 +122,7 @@ async def _live(window: MainWindow, session: Session, files: list[Path],
     await bring_up(window, session, closed)
     await closed.wait()
     # Off the window's thread: it may take seconds until the last process is gone.
+    await asyncio.to_thread(window.commands.benchmark.measuring.wait)
     await asyncio.to_thread(session.close)
 
 

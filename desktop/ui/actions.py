@@ -24,7 +24,7 @@ class _Declared:
     checkable: bool = False
 
 
-_QUEUE, _PAGES, _WINDOW = N_("Queue"), N_("Pages"), N_("Window")
+_QUEUE, _PAGES, _WINDOW, _TEST = N_("Queue"), N_("Pages"), N_("Window"), N_("Benchmark")
 
 DECLARED: tuple[_Declared, ...] = (
     _Declared("add_files", N_("Add files…"), "file-plus", ("Ctrl+O",), group=_QUEUE),
@@ -51,6 +51,14 @@ DECLARED: tuple[_Declared, ...] = (
     _Declared("follow", N_("Follow"), "eye", ("Ctrl+L",),
               N_("Show the page that is being read"), _PAGES, checkable=True),
     _Declared("find", N_("Find"), "search", ("Ctrl+F",), group=_PAGES),
+    _Declared("convert_page", N_("Convert"), "file-text", ("Ctrl+1",),
+              N_("Turn documents into Markdown"), _WINDOW, checkable=True),
+    _Declared("benchmark_page", N_("Benchmark"), "gauge", ("Ctrl+2",),
+              N_("Measure how fast this machine reads"), _WINDOW, checkable=True),
+    _Declared("past", N_("History"), "list", ("Ctrl+H",),
+              N_("Tests that were made before"), _TEST),
+    _Declared("copy_command", N_("Copy command"), "copy", ("Ctrl+Shift+C",),
+              N_("Copy the command line that measures the same"), _TEST),
     _Declared("next_pane", N_("Next pane"), "", ("F6",), group=_WINDOW),
     _Declared("previous_pane", N_("Previous pane"), "", ("Shift+F6",), group=_WINDOW),
     _Declared("problems", N_("Problems"), "triangle-alert", ("Alt+P",), group=_WINDOW),
@@ -62,6 +70,10 @@ DECLARED: tuple[_Declared, ...] = (
     _Declared("about", N_("About Verso"), "info", group=_WINDOW),
     _Declared("quit", N_("Quit"), "x", ("Ctrl+Q",), group=_WINDOW),
 )
+
+
+_CONVERTS = ("retry", "paste", "screen")
+"""Of the queue's, those that are of no use on the page Benchmark."""
 
 
 class Actions:
@@ -80,6 +92,7 @@ class Actions:
             window.addAction(action)
         self.retranslate()
         self.apply_theme(theme)
+        self.show_benchmark(False)
 
     def __getitem__(self, key: str) -> QAction:
         return self._by_key[key]
@@ -92,6 +105,14 @@ class Actions:
             keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
             tip = _(declared.tip or declared.text)
             action.setToolTip(f"{tip} ({keys})" if keys else tip)
+
+    def show_benchmark(self, shown: bool) -> None:
+        """Only what makes sense on the page in front can be done: SHOWN is Benchmark."""
+        for declared in DECLARED:
+            if declared.group in (_PAGES, _TEST) or declared.key in _CONVERTS:
+                self._by_key[declared.key].setVisible(shown == (declared.group == _TEST))
+        self._by_key["convert_page"].setChecked(not shown)
+        self._by_key["benchmark_page"].setChecked(shown)
 
     def set_icon(self, key: str, name: str, theme: Theme, token: str = "text") -> None:
         """Give an action another icon, tinted by THEME's TOKEN."""

@@ -17,6 +17,8 @@ from desktop.jobs.events import DocumentState, EngineState, ProblemView, RunStat
 from desktop.settings import InvalidSetting
 from desktop.settings.store import Store
 from desktop.ui import dropping, screen_region
+from desktop.ui.benchmark.measuring import Phase
+from desktop.ui.benchmark.tab import BenchmarkTab
 from desktop.ui.engine_tools import EngineTools
 from desktop.ui.exporting import Exporting
 from desktop.ui.frame import Frame
@@ -45,6 +47,8 @@ class Commands:
         """Kept while it is shown: it has no parent."""
         self.exporting = Exporting(window)
         self.tools = EngineTools(window, self.change_setting, self._open)
+        self.benchmark = BenchmarkTab(window, self.change_setting, self._open, self.tools.usable,
+                                      self.tools.show_settings)
         self._connect()
 
     def _connect(self) -> None:
@@ -62,6 +66,9 @@ class Commands:
             ("previous_pane", lambda: self.step_pane(-1)),
             ("problems", lambda: window.show_bottom(window.problem_list)),
             ("log", lambda: window.show_bottom(window.log)),
+            ("convert_page", lambda: self.show_benchmark(False)),
+            ("benchmark_page", lambda: self.show_benchmark(True)),
+            ("past", self.benchmark.show_past), ("copy_command", self.benchmark.copy_command),
             ("examine", self.tools.examining.open),
             ("preferences", self.preferences), ("shortcuts", self.shortcuts),
             ("about", self.about), ("quit", window.close),
@@ -80,8 +87,19 @@ class Commands:
         for key in ("examine", "shortcuts", "about", "quit"):
             menu.addAction(actions[key])
         window.top.export_about_to_show.connect(
-            lambda: self.exporting.fill(window.top.export_menu))
+            lambda: self._exports().fill_menu(window.top.export_menu))
         window.top.engine_menu.aboutToShow.connect(self.tools.fill_menu)
+
+    # --- the two things that the window is for
+    def show_benchmark(self, wanted: bool) -> None:
+        """Bring the page Benchmark to the front, or the conversion."""
+        self._window.bring_up_benchmark(wanted)
+        if wanted:
+            self.benchmark.show_page()
+        self.benchmark.state_changed.emit()
+
+    def _exports(self) -> Exporting | BenchmarkTab:
+        return self.benchmark if self._window.measuring_shown else self.exporting
 
     # --- adding
     def add(self, files: Sequence[Path]) -> None:
@@ -92,7 +110,7 @@ class Commands:
     async def _add(self, files: list[Path]) -> None:
         await asyncio.wrap_future(self._session.add(files))
         if not self._paused_by_person:
-            self._session.start()
+            self._window.use.start()
 
     def take(self, mime: QMimeData) -> bool:
         """Queue what a drop or the clipboard holds; False when there is nothing to read."""
@@ -160,31 +178,36 @@ class Commands:
 
     # --- running
     def start_pause(self) -> None:
-        """Start, or begin no further page."""
-        if self._running():
+        """Start, or begin no further page; on the page Benchmark: start or stop a test."""
+        if self._window.measuring_shown:
+            self.benchmark.start_or_stop()
+        elif self._running():
             self._paused_by_person = True
-            self._session.pause()
+            self._window.use.pause()
         else:
             self.start()
 
     def start(self) -> None:
         """Read the waiting pages."""
         self._paused_by_person = False
-        self._session.start()
+        self._window.use.start()
         if self._window.engine.state is EngineState.FAILED:
-            self._session.warm_up()
+            self._window.use.warm_up()
 
     def stop(self) -> None:
-        """Stop the pages in flight; they wait again."""
+        """Stop the pages in flight, which wait again; on the page Benchmark: the test."""
+        if self._window.measuring_shown:
+            self.benchmark.stop()
+            return
         self._paused_by_person = True
-        self._session.stop()
+        self._window.use.stop()
 
     def retry_failed(self) -> None:
         """Read again what failed, looped or was cut."""
         async def retry() -> None:
             count = await asyncio.to_thread(self._session.retry_failed)
             if not self._paused_by_person:
-                self._session.start()
+                self._window.use.start()
             if not count:
                 self._window.toast.say(_("Nothing has failed."))
         self._window.tasks.spawn(retry(), "retry")
@@ -202,7 +225,7 @@ class Commands:
         if page_ids:
             self._session.rerun(list(page_ids))
             self._paused_by_person = False
-            self._session.start()
+            self._window.use.start()
 
     def _running(self) -> bool:
         """Whether pages are being read; with an engine that has failed none are."""
@@ -293,7 +316,8 @@ class Commands:
         elif key == "language":
             set_language(str(value), paths.resources() / "translations")
             self.say_everything_again()
-        elif key == "furniture" and window.pane is not None:
+        self.benchmark.values_changed()
+        if key == "furniture" and window.pane is not None:
             window.pane.set_furniture(bool(value))
 
     # --- windows
@@ -317,7 +341,8 @@ class Commands:
         makers = {"preferences": self.preferences, "shortcuts": self.shortcuts,
                   "about": self.about, "details": self.tools.details,
                   "model": self.tools.get_model, "key": self.tools.key,
-                  "examination": self.tools.examining.open_new}
+                  "examination": self.tools.examining.open_new,
+                  "past": self.benchmark.show_past}
         if key in makers:
             makers[key]()
             self._dialogs[key].move(place)
@@ -368,16 +393,19 @@ class Commands:
         """Enable what makes sense; the primary button says what it will do."""
         window, actions = self._window, self._window.actions_
         theme = window.appearance.theme
+        if window.measuring_shown:
+            self._show_test()
+            return
         running = self._running()
         start = actions["start_pause"]
         start.setText(_("Pause") if running else _("Start"))
         start.setToolTip(_("Begin no further page; those being read end (F5)") if running
                          else _("Read the waiting pages (F5)"))
         look = ("pause" if running else "play", theme.name)
-        start.setEnabled(self._unfinished())
-        if look != self._start_look:
-            self._start_look = look
-            actions.set_icon("start_pause", look[0], theme, "on_accent")
+        start.setEnabled(self._unfinished() and not window.use.lent)
+        if window.use.lent:
+            start.setToolTip(_("Paused while the throughput is measured"))
+        self._show_look(look)
         actions["stop"].setEnabled(running or window.state.in_flight > 0)
         actions["retry"].setEnabled(suspicious > 0)
         actions["retry"].setText(_("Retry failed ({n})").format(n=suspicious) if suspicious
@@ -394,6 +422,28 @@ class Commands:
         window.top.refit()
 
     _start_look = ("", "")
+
+    def _show_look(self, look: tuple[str, str]) -> None:
+        if look != self._start_look:
+            self._start_look = look
+            self._window.actions_.set_icon("start_pause", look[0], self._window.appearance.theme,
+                                           "on_accent")
+
+    def _show_test(self) -> None:
+        """What can be done on the page Benchmark."""
+        actions, tab = self._window.actions_, self.benchmark
+        running = tab.measuring.running
+        start, stop = actions["start_pause"], actions["stop"]
+        start.setText(_("Start test"))
+        start.setToolTip(_("Measure what the form asks for (F5)"))
+        start.setEnabled(tab.page is not None and not running)
+        self._show_look(("play", self._window.appearance.theme.name))
+        stop.setEnabled(tab.measuring.phase in (Phase.OPENING, Phase.RUNNING))
+        self._window.top.button("export").setEnabled(tab.has_document)
+        actions["export"].setEnabled(tab.has_document)
+        if tab.page is not None:
+            tab.page.teaching.start.setEnabled(not running)
+        self._window.top.refit()
 
 
 def _inside(widget: QWidget | None, pane: QWidget) -> bool:

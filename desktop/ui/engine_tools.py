@@ -103,7 +103,7 @@ class EngineTools(QObject):
         window.settings.remedy_wanted.connect(self.remedy)
 
         self.examining = Examining(window, open_dialog, self.remedy)
-        self._load = self._action(N_("Load the engine now"), self._session.warm_up)
+        self._load = self._action(N_("Load the engine now"), self._window.use.warm_up)
         self._offered = (
             (self._action(N_("Get the model…"), self.get_model), "model"),
             (self._action(N_("Check interpreter"), self.check), "engine_interpreter"),
@@ -119,14 +119,17 @@ class EngineTools(QObject):
         action.triggered.connect(lambda _checked=False: call())
         return action
 
+    def usable(self) -> list[tuple[str, str]]:
+        """(name, title) of the engines that can be chosen."""
+        values = self._session.values
+        return [(entry.name, notes.engine_title(entry, values)) for entry in registry.ENGINES
+                if (not entry.hidden or entry.name == values["engine"])
+                and (notes.elsewhere(entry) or not notes.why_missing(entry, values))]
+
     def fill_menu(self) -> None:
         """Put the engines that can be chosen, and what can be done, into the pill's menu."""
-        values = self._session.values
-        current = values["engine"]
-        usable = [(entry.name, notes.engine_title(entry, values), entry.name == current)
-                  for entry in registry.ENGINES
-                  if (not entry.hidden or entry.name == current)
-                  and (notes.elsewhere(entry) or not notes.why_missing(entry, values))]
+        current = self._session.values["engine"]
+        usable = [(name, title, name == current) for name, title in self.usable()]
         self._load.setEnabled(self._window.engine.state in (EngineState.OFF, EngineState.FAILED))
         for action, key in self._offered:
             action.setVisible(setting(key).applies_to(current))
@@ -143,7 +146,7 @@ class EngineTools(QObject):
         """Do one of: get_model, check, probe, key, details, examine, retry."""
         {"get_model": self.get_model, "check": self.check, "probe": self.probe, "key": self.key,
          "examine": self.examining.open,
-         "details": self.details, "retry": self._session.warm_up}[action]()
+         "details": self.details, "retry": self._window.use.warm_up}[action]()
 
     def remedy(self, remedy: Remedy) -> None:
         """Do what REMEDY says."""
@@ -152,7 +155,7 @@ class EngineTools(QObject):
         elif remedy.action == "set":
             for key, value in remedy.values.items():
                 self._change(key, value)
-            self._session.warm_up()
+            self._window.use.warm_up()
         else:
             self.act(remedy.action)
 
@@ -359,7 +362,7 @@ class EngineTools(QObject):
         usual = folder == download_folder()
         self._change("model", "" if usual else str(folder))
         if self._window.engine.state is EngineState.FAILED:
-            self._session.warm_up()
+            self._window.use.warm_up()
 
     # --- small things
     @property

@@ -22,7 +22,7 @@ class Exporting:
     def __init__(self, window: Frame) -> None:
         self._window = window
 
-    def fill(self, menu: QMenu) -> None:
+    def fill_menu(self, menu: QMenu) -> None:
         """One entry a format, and one for all of them."""
         from desktop.export import EXPORTERS
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QSettings, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QByteArray, QSettings, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QIcon, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QLabel, QMainWindow, QStackedWidget, QTabWidget, QToolButton, QWidget
 
@@ -21,6 +21,7 @@ from desktop.ui.actions import Actions
 from desktop.ui.bridge import Bridge
 from desktop.ui.controller import ReviewController
 from desktop.ui.dock import Dock
+from desktop.ui.engine_use import EngineUse
 from desktop.ui.models.queue import QueueModel
 from desktop.ui.panels.log import LogPanel
 from desktop.ui.panels.problems import ProblemsModel, ProblemsPanel
@@ -66,6 +67,9 @@ class Frame(QMainWindow):
 
         self.bridge = Bridge(session, self)
         self.tasks = Tasks(loop, self.show_problem)
+        self.use = EngineUse(session, self._say_waiting)
+        self.measuring_shown = False
+        """Whether the page Benchmark is in front."""
         self.model = QueueModel(self)
         self.problems = ProblemsModel(self)
         self.actions_ = Actions(self, theme)
@@ -79,7 +83,7 @@ class Frame(QMainWindow):
         self.figures = FigureBar(theme)
         self.statusBar().setSizeGripEnabled(False)
         self.statusBar().addPermanentWidget(self.figures, 1)
-        self.toast = Toast(self._stack, theme)
+        self.toast = Toast(self.centre, theme)
         self.notice = DesktopNotice(self)
         self._restore()
         self.close_messages.setIcon(icon("x", theme, "secondary"))
@@ -87,6 +91,9 @@ class Frame(QMainWindow):
     _first_show = False
     _narrow = False
     _folded = False
+    _docks: QByteArray | None = None
+    """How docks were before the page Benchmark came to the front."""
+    _away: tuple[Dock, ...] = ()
 
     # --- building
     def _build_centre(self, theme: Theme) -> None:
@@ -95,7 +102,10 @@ class Frame(QMainWindow):
         self.placeholder = QLabel()
         self._stack.addWidget(self.empty)
         self._stack.addWidget(self.placeholder)
-        self.setCentralWidget(self._stack)
+        # The conversion, and beside it what else the window is for.
+        self.centre = QStackedWidget()
+        self.centre.addWidget(self._stack)
+        self.setCentralWidget(self.centre)
         self.pane: ReviewPane | None = None
 
     def _build_docks(self, theme: Theme) -> None:
@@ -170,6 +180,32 @@ class Frame(QMainWindow):
         self.controller.retranslate()
 
     # --- showing things
+    def bring_up_benchmark(self, wanted: bool) -> None:
+        """Make room for the page Benchmark, or bring the conversion back with its docks."""
+        if wanted == self.measuring_shown:
+            return
+        self.measuring_shown = wanted
+        if wanted:
+            self._docks = self.saveState(_LAYOUT)
+            self._away = tuple(dock for dock in (self.queue_dock, self.settings_dock)
+                               if not dock.isHidden())
+            for dock in self._away:
+                dock.hide()
+        else:
+            self.settings_dock.hide()
+            for dock in self._away:
+                dock.show()
+            self._away, self._docks = (), None
+            self.centre.setCurrentWidget(self._stack)
+            self._make_room()
+        self.top.show_benchmark(wanted)
+        self.actions_.show_benchmark(wanted)
+        self.toast.raise_()
+
+    def _say_waiting(self) -> None:
+        self.toast.say(_("The throughput is being measured: the engine reads again when that has "
+                         "ended."))
+
     def show_problem(self, problem: Problem) -> None:
         """Say a problem of something that was asked for, in the window."""
         self.toast.say(problem.line(), "error")
@@ -187,12 +223,18 @@ class Frame(QMainWindow):
     def panes(self) -> list[QWidget]:
         """The parts F6 walks through, those that are visible."""
         parts: list[QWidget | None] = [self.top.button("add"), self.queue]
-        if self._stack.currentWidget() is self.empty:
+        if self.measuring_shown:
+            parts = [self.top.button("start_pause"), *self.benchmark_panes()]
+        elif self._stack.currentWidget() is self.empty:
             parts.append(self.empty.add)
         elif self.pane is not None:
             parts += [getattr(self.pane, "canvas", None), getattr(self.pane, "result", None)]
         parts += [self.settings, self.tabs.currentWidget()]
         return [part for part in parts if part is not None and part.isVisible()]
+
+    def benchmark_panes(self) -> list[QWidget]:
+        """The parts of the page Benchmark."""
+        return []
 
     def apply_theme(self, theme: Theme) -> None:
         """Tint everything by THEME; palette and style sheet are in place already."""
@@ -233,7 +275,7 @@ class Frame(QMainWindow):
         back with it; a person who opens them all the same has them."""
         unit = self.fontMetrics().horizontalAdvance("x")
         narrow = self.width() < unit * 195
-        if narrow == self._narrow:
+        if narrow == self._narrow or self.measuring_shown:
             return
         self._narrow = narrow
         if narrow and not self.settings_dock.isHidden():
@@ -261,7 +303,7 @@ class Frame(QMainWindow):
         """Keep place, size and docks for the next start."""
         saved = self._layout_file()
         saved.setValue("geometry", self.saveGeometry())
-        saved.setValue("docks", self.saveState(_LAYOUT))
+        saved.setValue("docks", self._docks or self.saveState(_LAYOUT))
         saved.setValue("advanced", "true" if self.settings.advanced_open else "false")
         saved.setValue("folded", "true" if self._folded else "false")
         saved.sync()

@@ -14,6 +14,7 @@ from PySide6.QtGui import (
     QDragMoveEvent,
     QDropEvent,
 )
+from PySide6.QtWidgets import QWidget
 
 from desktop.engines import registry
 from desktop.i18n import _, ngettext
@@ -59,10 +60,11 @@ class MainWindow(Frame):
         self.queue.folder_wanted.connect(self.commands.open_folder)
         self.model.edited.connect(self.commands.document_edited)
         self.settings.changed.connect(self.commands.change_setting)
-        self.settings.retry_wanted.connect(self.session.warm_up)
+        self.settings.retry_wanted.connect(self.use.warm_up)
         self.problem_list.go_to.connect(self.commands.go_to_problem)
         self.problem_list.remedy_wanted.connect(self.commands.tools.remedy)
         self.figures.problems_wanted.connect(lambda: self.show_bottom(self.problem_list))
+        self.commands.benchmark.state_changed.connect(self._test_changed)
         self.controller.page_shown.connect(self._page_shown)
         self.controller.follow_changed.connect(self._follow_changed)
 
@@ -72,12 +74,14 @@ class MainWindow(Frame):
 
     def retranslate(self) -> None:
         super().retranslate()
+        self.commands.benchmark.retranslate()
         self._totals = None
         self._basis = ()
         self._show_state()
 
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
+        self.commands.benchmark.apply_theme(theme)
         self._show_state()
 
     # --- what the session says
@@ -212,14 +216,26 @@ class MainWindow(Frame):
         totals = self.model.totals
         basis = (totals.documents > 0, totals.suspicious, state.run, state.finished < state.total,
                  state.in_flight > 0, self.controller.page_id is None, self.engine,
-                 len(self.problems.problems), self.appearance.theme.name)
+                 len(self.problems.problems), self.appearance.theme.name, self.use.lent,
+                 self.measuring_shown)
         if basis == self._basis:
             return
         self._basis = basis
         self.figures.set_problems(len(self.problems.problems))
         self.commands.show_state(totals.documents > 0, totals.suspicious)
         entry = next((x for x in registry.ENGINES if x.name == self.engine.name), None)
-        self.top.set_engine(self.engine, _(entry.title) if entry else self.engine.name)
+        self.top.set_engine(self.engine, _(entry.title) if entry else self.engine.name,
+                            self.use.lent)
+
+    def _test_changed(self) -> None:
+        """A test began or ended, or another page is in front."""
+        self._basis = ()
+        self.figures.set_measured(self.use.lent)
+        self._show_buttons()
+
+    def benchmark_panes(self) -> list[QWidget]:
+        page = self.commands.benchmark.page
+        return [] if page is None else [page.form.levels, page.tabs]
 
     def _page_shown(self, page_id: str | None) -> None:
         self.queue.show_page(page_id, select=not self.queue.hasFocus())
@@ -246,6 +262,12 @@ class MainWindow(Frame):
 
     def dropEvent(self, event: QDropEvent) -> None:
         self.empty.set_over(False)
+        if self.measuring_shown:
+            files = dropping.local_files(event.mimeData())
+            if self.commands.benchmark.take_files(files):
+                event.setDropAction(Qt.DropAction.CopyAction)
+                event.accept()
+            return
         if self.commands.take(event.mimeData()):
             event.setDropAction(Qt.DropAction.CopyAction)
             event.accept()
@@ -262,6 +284,7 @@ class MainWindow(Frame):
         self._ended = True
         self.notice.close()
         self.commands.tools.close()
+        self.commands.benchmark.close()
         self.thumbnails.close()
         self.tasks.close()
         self.bridge.close()

@@ -28,7 +28,7 @@ class FigureBar(QWidget):
         row.setContentsMargins(8, 0, 4, 0)
         row.setSpacing(20)
         self._labels: dict[str, QLabel] = {}
-        for key in ("device", "flight", "tokens", "pages", "done", "left"):
+        for key in ("test", "device", "flight", "tokens", "pages", "done", "left"):
             label = QLabel()
             label.setProperty("role", "secondary")
             label.setTextFormat(Qt.TextFormat.PlainText)
@@ -44,6 +44,7 @@ class FigureBar(QWidget):
         self._count = 0
         self._progress = ProgressView(RunState.PAUSED)
         self._engine: EngineView | None = None
+        self._measured = False
         self._write()
         self._write_problems()
 
@@ -58,6 +59,11 @@ class FigureBar(QWidget):
     def set_engine(self, engine: EngineView) -> None:
         """Show the engine's device and memory."""
         self._engine = engine
+        self._write()
+
+    def set_measured(self, measured: bool) -> None:
+        """Say that a test has the engine's device."""
+        self._measured = measured
         self._write()
 
     def set_problems(self, count: int) -> None:
@@ -79,6 +85,8 @@ class FigureBar(QWidget):
     def _texts(self) -> dict[str, str]:
         progress, texts = self._progress, dict.fromkeys(self._labels, "")
         ready = self._engine.ready if self._engine else None
+        if self._measured:
+            texts["test"] = _("throughput is measured, conversion is paused")
         if ready is not None and self._engine and self._engine.state is EngineState.READY:
             parts = [ready.device]
             if ready.memory_total:

@@ -10,7 +10,7 @@ from functools import partial
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QAction, QColor, QPainter, QPaintEvent, QPen, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QSizePolicy, QToolButton, QWidget
 
 from desktop.i18n import N_, _
 from desktop.jobs.events import EngineView
@@ -24,7 +24,7 @@ BESIDE = Qt.ToolButtonStyle.ToolButtonTextBesideIcon
 ICON_ONLY = Qt.ToolButtonStyle.ToolButtonIconOnly
 
 # From the first that loses its words to the last.
-_GIVE_WAY = ("rerun", "stop", "retry", "export", "follow", "add")
+_GIVE_WAY = ("rerun", "stop", "past", "retry", "export", "follow", "add")
 
 
 class EnginePill(QToolButton):
@@ -80,6 +80,25 @@ class EnginePill(QToolButton):
             "chevron-down", theme.secondary, 12, self.devicePixelRatioF()))
 
 
+class Ways(QFrame):
+    """The switch between the two things that the window is for."""
+
+    def __init__(self, actions: Actions, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setProperty("role", "switch")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(2, 2, 2, 2)
+        row.setSpacing(2)
+        for key in ("convert_page", "benchmark_page"):
+            button = QToolButton()
+            button.setDefaultAction(actions[key])
+            button.setProperty("way", True)
+            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+            button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+            row.addWidget(button)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+
+
 class TopBar(QWidget):
     """See the module."""
 
@@ -106,7 +125,10 @@ class TopBar(QWidget):
         self.export_menu = QMenu(self)
         self.export_menu.aboutToShow.connect(self.export_about_to_show)
         self._menu_button("export", "download", self.export_menu)
-        # A second way of working (measuring throughput) gets a switch between the two here.
+        self._button("past").hide()
+        self.row.addStretch(1)
+        self.ways = Ways(actions)
+        self.row.addWidget(self.ways)
         self.row.addStretch(1)
         self._button("follow")
         self.pill = EnginePill(theme)
@@ -117,7 +139,7 @@ class TopBar(QWidget):
         self.gear_menu = QMenu(self)
         self._menu_button("gear", "settings", self.gear_menu)
         self._buttons["gear"].setToolButtonStyle(ICON_ONLY)
-        self._engine: tuple[EngineView, str] | None = None
+        self._engine: tuple[EngineView, str, bool] | None = None
         self.retranslate()
         self.apply_theme(theme)
 
@@ -165,9 +187,9 @@ class TopBar(QWidget):
                 button.setIcon(icon(name, theme))
         self.pill.apply_theme(theme)
 
-    def set_engine(self, engine: EngineView, title: str) -> None:
-        """Show the engine's state; TITLE is its name."""
-        self._engine = (engine, title)
+    def set_engine(self, engine: EngineView, title: str, measured: bool = False) -> None:
+        """Show the engine's state; TITLE is its name. MEASURED: a test has its device."""
+        self._engine = (engine, title, measured)
         self._fit()
 
     def set_engine_choices(self, choices: Sequence[tuple[str, str, bool]],
@@ -182,14 +204,21 @@ class TopBar(QWidget):
         self.engine_menu.addSeparator()
         self.engine_menu.addActions(list(extra))
 
+    def show_benchmark(self, shown: bool) -> None:
+        """The buttons of the page in front: SHOWN is Benchmark."""
+        for key in ("add", "retry", "rerun", "follow"):
+            self._buttons[key].setVisible(not shown)
+        self._buttons["past"].setVisible(shown)
+        self._fit()
+
     def refit(self) -> None:
         """Words or icons: called when a text changed."""
         self._fit()
 
     def _fit(self) -> None:
         if self._engine is not None:
-            engine, title = self._engine
-            said = words.engine_words(engine, title)
+            engine, title, measured = self._engine
+            said = words.measured_words(title) if measured else words.engine_words(engine, title)
             self.pill.say(said.text, said.tone)
         shown = [key for key in self._buttons if not self._buttons[key].isHidden()]
         for key in shown:
@@ -206,7 +235,7 @@ class TopBar(QWidget):
 
     def _needed(self, shown: Sequence[str]) -> int:
         widths = [self._buttons[key].sizeHint().width() for key in shown]
-        widths.append(self.pill.sizeHint().width())
+        widths += [self.pill.sizeHint().width(), self.ways.sizeHint().width()]
         margins = self.row.contentsMargins()
         return sum(widths) + self.row.spacing() * (len(widths) + 1) + (
             margins.left() + margins.right())

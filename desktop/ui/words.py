@@ -131,6 +131,11 @@ def engine_words(engine: EngineView, title: str) -> Words:
     return Words(DOT.join((title, _("not loaded"))), "", "secondary")
 
 
+def measured_words(title: str) -> Words:
+    """The engine's pill while its throughput is measured."""
+    return Words(DOT.join((title, _("being measured"))), "", "link")
+
+
 def page_facts(page: PageView, tokens: int | None = None) -> list[str]:
     """Lines about one page for the panel: size, turning, cost, times, outcome.
 

@@ -57,7 +57,7 @@ class Switch(QAbstractButton):
             painter.drawRoundedRect(ground.adjusted(-2, -2, 2, 2), 11, 11)
 
 
-class _WheelGuard(QObject):
+class WheelGuard(QObject):
     """A wheel over a field that has no focus scrolls the panel instead of changing a value."""
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -144,7 +144,7 @@ class Field(QWidget):
         self.control.setAccessibleDescription(_(setting.help))
         self.control.setToolTip(_(setting.help))
         self.setFocusProxy(self.control)
-        self._guard = _WheelGuard(self)
+        self._guard = WheelGuard(self)
         if isinstance(self.control, (QComboBox, QAbstractSpinBox, QSlider)):
             self.control.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
             self.control.installEventFilter(self._guard)

@@ -1,0 +1,144 @@
+"""Two runs side by side: their levels, and what else was different."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHBoxLayout,
+    QHeaderView,
+    QPushButton,
+    QTableWidget,
+    QTableWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from desktop.benchmark.history import Comparison, LevelCompared
+from desktop.i18n import N_, _
+from desktop.ui.benchmark.figures import NONE, number, strategy_words
+from desktop.ui.panels.captions import label, set_role, small
+from desktop.ui.texts import say
+from desktop.ui.tokens import Theme
+
+_HEADINGS = (N_("At once"), N_("Output tokens/s"), N_("Pages/s"), N_("Page p50, s"),
+             N_("How fast"), N_("Certain"))
+_NAMES = {
+    "name": N_("engine"), "model": N_("model"), "device": N_("device"), "verso": N_("Verso"),
+    "processor": N_("processor"), "unique": N_("copies marked"), "drawing": N_("drawing")}
+
+
+class ComparisonPanel(QWidget):
+    """The first run is the one shown; the second is the one it is held against."""
+
+    ended = Signal()
+    """A person does not want to compare any more."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._found: Comparison | None = None
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 8, 0, 0)
+        column.setSpacing(8)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        self.about = label("", "secondary")
+        self.close_button = QPushButton()
+        say(self.close_button, text=N_("End comparison"))
+        self.close_button.clicked.connect(self.ended)
+        row.addWidget(self.about, 1)
+        row.addWidget(self.close_button, 0, Qt.AlignmentFlag.AlignTop)
+        column.addLayout(row)
+        self.table = self._made(len(_HEADINGS), N_("Levels of both tests"))
+        column.addWidget(self.table, 2)
+        self.more = small(label("", "secondary"))
+        column.addWidget(self.more)
+        self.differences = self._made(3, N_("What else was different"))
+        column.addWidget(self.differences, 1)
+        self._titles = ("", "")
+        self.retranslate()
+
+    @staticmethod
+    def _made(columns: int, name: str) -> QTableWidget:
+        table = QTableWidget(0, columns)
+        say(table, accessibleName=name)
+        table.verticalHeader().hide()
+        table.setShowGrid(False)
+        table.setProperty("figures", True)
+        table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        table.setTabKeyNavigation(False)
+        header = table.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        header.setStretchLastSection(True)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        header.setHighlightSections(False)
+        return table
+
+    def set_comparison(self, found: Comparison, first: str, second: str) -> None:
+        """FOUND: the second run by the first; titles of both."""
+        self._found, self._titles = found, (first, second)
+        self._fill()
+
+    def _fill(self) -> None:
+        found = self._found
+        if found is None:
+            return
+        said = _("● {first}   against   ■ {second}").format(
+            first=self._titles[0], second=self._titles[1])
+        if not found.same_pages:
+            said += "\n" + _("They did not read the same pages: their figures cannot be compared "
+                             "level by level.")
+        elif not found.levels:
+            said += "\n" + _("They have no level in common.")
+        self.about.setText(said)
+        set_role(self.about, "secondary" if found.same_pages and found.levels else "warning")
+        self.table.setRowCount(len(found.levels))
+        for line, level in enumerate(found.levels):
+            for place, cell in enumerate(_cells(level)):
+                item = QTableWidgetItem(cell)
+                if place == 4 and level.firm and level.speed is not None:
+                    item.setForeground(QColor(
+                        self._theme.ok if level.speed > 1 else self._theme.error))
+                self.table.setItem(line, place, item)
+        self.more.setText(_("What else was different:") if found.differences
+                          else _("Engine, settings and versions were the same."))
+        self.differences.setVisible(bool(found.differences))
+        self.differences.setRowCount(len(found.differences))
+        for line, (what, before, after) in enumerate(found.differences):
+            name = _(_NAMES[what]) if what in _NAMES else what
+            for place, cell in enumerate((name, before, after)):
+                self.differences.setItem(line, place, QTableWidgetItem(cell))
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Draw in THEME from now on."""
+        self._theme = theme
+        self._fill()
+
+    def retranslate(self) -> None:
+        """Say everything in the current language."""
+        self.table.setHorizontalHeaderLabels([_(title) for title in _HEADINGS])
+        self.differences.setHorizontalHeaderLabels(["", "●", "■"])
+        self._fill()
+
+
+def _cells(level: LevelCompared) -> tuple[str, ...]:
+    return (str(level.concurrency) if level.strategy == "continuous"
+            else strategy_words(level.strategy),
+            _pair(level.output_tps), _pair(level.pages_per_s),
+            _pair((_seconds(level.latency_p50[0]), _seconds(level.latency_p50[1]))),
+            NONE if level.speed is None else _("■ is {n} times as fast").format(
+                n=number(level.speed)),
+            _("yes, beyond the scatter") if level.firm else _("no, within the scatter"))
+
+
+def _seconds(milliseconds: float | None) -> float | None:
+    return None if milliseconds is None else milliseconds / 1000
+
+
+def _pair(values: tuple[float | None, float | None]) -> str:
+    if values[0] is None and values[1] is None:
+        return NONE
+    return " → ".join(NONE if value is None else number(value) for value in values)

@@ -1,0 +1,438 @@
+"""A level's figures in short, as table and charts show them. Qt-free.
+
+They are taken from the JSON document of a run (``desktop.benchmark.document``), so that a run that
+was kept looks as it did when it was made.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from desktop.benchmark import metrics
+from desktop.benchmark.plan import Level
+from desktop.benchmark.records import Distribution, Round, Spread
+from desktop.benchmark.warnings import SCATTER
+from desktop.i18n import N_, _, ngettext
+from desktop.ui import words
+
+NONE = "–"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A mean over rounds with its deviation; None: does not exist."""
+
+    mean: float | None = None
+    sd: float | None = None
+
+    @property
+    def text(self) -> str:
+        """``334 ± 3``."""
+        if self.mean is None:
+            return NONE
+        said = number(self.mean)
+        return said if self.sd is None else f"{said} ± {alike(self.sd, self.mean)}"
+
+
+@dataclass(frozen=True)
+class Quantiles:
+    """Seconds."""
+
+    p50: float
+    p90: float
+    p99: float
+
+    @property
+    def text(self) -> str:
+        """``0.77 / 0.84 / 0.89``."""
+        return " / ".join(map(number, (self.p50, self.p90, self.p99)))
+
+    @property
+    def milliseconds(self) -> str:
+        """The same in thousandths, for short ones."""
+        return " / ".join(number(1000 * value) for value in (self.p50, self.p90, self.p99))
+
+
+@dataclass(frozen=True)
+class RoundRow:
+    """One round of a level."""
+
+    kind: str
+    number: int
+    output: float | None
+    total: float | None
+    pages: float | None
+    chars: float | None
+    goodput: float | None
+    ttft: Quantiles | None
+    tpot: Quantiles | None
+    itl: Quantiles | None
+    latency: Quantiles | None
+    failed: int
+    looped: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """One level. ENDED: ``""`` while it runs, else as in the document."""
+
+    strategy: str
+    concurrency: int
+    ended: str = ""
+    doing: str = ""
+    """What is going on, while it runs."""
+    error: str = ""
+    cold: float | None = None
+    """Output tokens a second of the cold round, else its pages a second."""
+    output: Figure = Figure()
+    total: Figure = Figure()
+    pages: Figure = Figure()
+    chars: Figure = Figure()
+    goodput: float | None = None
+    steady: float | None = None
+    """Output tokens, else pages, a second apart from ramp-up and drain."""
+    ttft: Quantiles | None = None
+    tpot: Quantiles | None = None
+    itl: Quantiles | None = None
+    latency: Quantiles | None = None
+    failed: int = 0
+    looped: int = 0
+    busy: float | None = None
+    slowed: tuple[str, ...] = ()
+    start: float | None = None
+    """Seconds until its engine was there."""
+    rounds: tuple[RoundRow, ...] = ()
+
+    @property
+    def continuous(self) -> bool:
+        """Whether it stands in the charts."""
+        return self.strategy == "continuous"
+
+    @property
+    def label(self) -> str:
+        """Pages at once, or the strategy."""
+        return str(self.concurrency) if self.continuous else strategy_words(self.strategy)
+
+    @property
+    def speed(self) -> float | None:
+        """What levels are compared by."""
+        return self.pages.mean if self.output.mean is None else self.output.mean
+
+    @property
+    def scatter(self) -> float:
+        """Of the rounds, as a share of the mean."""
+        figure = self.pages if self.output.mean is None else self.output
+        return figure.sd / figure.mean if figure.sd is not None and figure.mean else 0.0
+
+    @property
+    def remark(self) -> str:
+        """What to know of it, in a few words; "" where nothing is wrong."""
+        if not self.ended:
+            return self.doing
+        parts: list[str] = []
+        measured = sum(one.kind == "measured" for one in self.rounds)
+        if self.ended == "failed":
+            parts.append(_("failed"))
+        elif self.ended != "complete":
+            why = _("time cap") if self.ended == "time cap" else _("stopped")
+            parts.append(ngettext("{why} after {n} round", "{why} after {n} rounds",
+                                  measured).format(why=why, n=measured))
+        if self.scatter > SCATTER:
+            parts.append(_("rounds scatter by {percent} %").format(
+                percent=round(100 * self.scatter)))
+        if self.slowed:
+            parts.append(_("device slowed down"))
+        return words.DOT.join(parts)
+
+
+def number(value: float) -> str:
+    """VALUE with about three digits."""
+    size = abs(value)
+    places = 0 if size >= 100 else 1 if size >= 10 else 2 if size >= 1 else 3
+    return f"{value:,.{places}f}"
+
+
+def alike(value: float, model: float) -> str:
+    """VALUE with as many places as MODEL has."""
+    said = number(model)
+    places = len(said.partition(".")[2])
+    return f"{value:,.{places}f}"
+
+
+def strategy_words(strategy: str) -> str:
+    """A strategy's name as a person reads it."""
+    name, _colon, size = strategy.partition(":")
+    if name == "sequential":
+        return _("one by one")
+    if name == "batch":
+        return _("in batches of {n}").format(n=size)
+    return _("continuously")
+
+
+def kind_words(one: RoundRow) -> str:
+    """Which round it is."""
+    if one.kind == "cold":
+        return _("cold round")
+    return _("round {n}").format(n=one.number)
+
+
+# --- from a document
+def row_of(level: Mapping[str, Any]) -> Row:
+    """LEVEL: of a document."""
+    cold = level["cold"]
+    steady = level["steady"]
+    accelerators = [one for one in level["devices"] if one["device"] != "cpu"]
+    busy = [one["busy_mean"] for one in accelerators or level["devices"]
+            if one["busy_mean"] is not None]
+    rounds = [round_of(one, "measured") for one in level["rounds"]]
+    return Row(
+        level["strategy"], level["concurrency"], level["ended"],
+        error=_said(level["error"]),
+        cold=_either(cold), output=_figure(level, "output_tps"), total=_figure(level, "total_tps"),
+        pages=_figure(level, "pages_per_s"), chars=_figure(level, "chars_per_s"),
+        goodput=level["goodput"], steady=_either(steady),
+        ttft=_quantiles(level["ttft_ms"]), tpot=_quantiles(level["tpot_ms"]),
+        itl=_quantiles(level["itl_ms"]), latency=_quantiles(level["latency_ms"]),
+        failed=level["failed"], looped=level["looped"], busy=max(busy, default=None),
+        slowed=tuple(reason for one in level["devices"] for reason in one["throttled"]),
+        start=level["start_seconds"],
+        rounds=(*((round_of(cold, "cold"),) if cold else ()), *rounds))
+
+
+def round_of(one: Mapping[str, Any], kind: str) -> RoundRow:
+    """ONE: a round of a document."""
+    outcomes = one["outcomes"]
+    return RoundRow(
+        kind, one["number"], one["output_tps"], one["total_tps"], one["pages_per_s"],
+        one["chars_per_s"], one["goodput"], _quantiles(one["ttft_ms"]),
+        _quantiles(one["tpot_ms"]), _quantiles(one["itl_ms"]), _quantiles(one["latency_ms"]),
+        _failed(outcomes), outcomes.get("loop", 0), one["seconds"])
+
+
+def _said(error: Mapping[str, str] | None) -> str:
+    return " ".join(filter(None, (error["message"], error["hint"]))) if error else ""
+
+
+def _failed(outcomes: Mapping[str, int]) -> int:
+    return sum(count for word, count in outcomes.items()
+               if word not in ("complete", "length", "loop", "blank"))
+
+
+def _either(found: Mapping[str, Any] | None) -> float | None:
+    if found is None:
+        return None
+    value = found["output_tps"] if found["output_tps"] is not None else found["pages_per_s"]
+    return None if value is None else float(value)
+
+
+def _figure(level: Mapping[str, Any], key: str) -> Figure:
+    return Figure(level[key], level["sd"][key])
+
+
+def _quantiles(found: Mapping[str, Any] | None) -> Quantiles | None:
+    if found is None:
+        return None
+    return Quantiles(found["p50"] / 1000, found["p90"] / 1000, found["p99"] / 1000)
+
+
+# --- while a level runs
+def running(level: Level, doing: str, cold: Round | None, rounds: Sequence[Round],
+            start: float | None = None) -> Row:
+    """A level as far as it is. Quantiles are those of its last round."""
+    last = rounds[-1] if rounds else None
+    every = [*([cold] if cold else []), *rounds]
+    return Row(
+        str(level.strategy), level.concurrency, doing=doing,
+        cold=None if cold is None else _cold(cold),
+        output=_spread(metrics.spread(one.output_tps for one in rounds)),
+        total=_spread(metrics.spread(one.total_tps for one in rounds)),
+        pages=_spread(metrics.spread(one.pages_per_s for one in rounds)),
+        chars=_spread(metrics.spread(one.chars_per_s for one in rounds)),
+        goodput=last.goodput if last else None,
+        ttft=_distribution(last.ttft if last else None),
+        tpot=_distribution(last.tpot if last else None),
+        itl=_distribution(last.itl if last else None),
+        latency=_distribution(last.latency if last else None),
+        failed=sum(one.failed for one in rounds), looped=sum(one.looped for one in rounds),
+        start=start, rounds=tuple(_live_round(one) for one in every))
+
+
+def _cold(one: Round) -> float:
+    return one.pages_per_s if one.output_tps is None else one.output_tps
+
+
+def _live_round(one: Round) -> RoundRow:
+    return RoundRow(
+        one.kind, one.number, one.output_tps, one.total_tps, one.pages_per_s, one.chars_per_s,
+        one.goodput, _distribution(one.ttft), _distribution(one.tpot), _distribution(one.itl),
+        _distribution(one.latency), one.failed, one.looped, one.seconds)
+
+
+def _spread(found: Spread | None) -> Figure:
+    return Figure() if found is None else Figure(found.mean, found.sd)
+
+
+def _distribution(found: Distribution | None) -> Quantiles | None:
+    return None if found is None else Quantiles(found.p50, found.p90, found.p99)
+
+
+# --- a run
+@dataclass(frozen=True)
+class Shown:
+    """A run as the page shows it. DOCUMENT: {} while it goes on."""
+
+    rows: tuple[Row, ...] = ()
+    document: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    name: str = ""
+    """What a person calls it."""
+
+    @property
+    def by_tokens(self) -> bool:
+        """Whether its engine counts tokens."""
+        return any(row.output.mean is not None or any(one.output is not None
+                                                      for one in row.rounds) for row in self.rows)
+
+    @property
+    def knee(self) -> int | None:
+        """The pages at once to use; None: fewer than two levels are whole."""
+        return metrics.knee([(row.concurrency, row.speed) for row in self.rows
+                             if row.continuous and row.ended and row.speed is not None])
+
+    @property
+    def best(self) -> float | None:
+        """The highest speed of a continuous level."""
+        return max((row.speed for row in self.rows
+                    if row.continuous and row.ended and row.speed is not None), default=None)
+
+    @property
+    def short(self) -> str:
+        """Its name, or when it was."""
+        return self.name or (when(self.document["started"]) if self.document
+                             else _("this run"))
+
+    @property
+    def title(self) -> str:
+        """``DeepSeek-OCR-2 · NVIDIA H200 · 30 Nov 14:05``."""
+        if not self.document:
+            return _("this run")
+        engine = self.document["engine"]
+        return words.DOT.join(filter(None, (
+            self.name or engine["model"] or engine["name"], engine["device"],
+            when(self.document["started"]))))
+
+    def with_row(self, index: int, row: Row) -> Shown:
+        """ROW in its place, also behind the last one."""
+        rows = list(self.rows)
+        rows[index:index + 1] = [row]
+        return replace(self, rows=tuple(rows))
+
+
+def shown_of(document: Mapping[str, Any], name: str = "") -> Shown:
+    """DOCUMENT as it is shown. Takes a moment for large ones: not on the window's thread."""
+    return Shown(tuple(row_of(level) for level in document["levels"]), document, name)
+
+
+def when(started: str) -> str:
+    """A document's time, for people."""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M", time.strptime(started[:16], "%Y-%m-%dT%H:%M"))
+    except ValueError:
+        return started
+
+
+def footnote(document: Mapping[str, Any]) -> str:
+    """Under what the figures were found, in one line."""
+    if not document:
+        return ""
+    engine, plan, workload = document["engine"], document["plan"], document["workload"]
+    parts = [engine["model"] or engine["name"], engine["device"]]
+    parts += [f"{name} {version}" for name, version in list(engine["versions"].items())[:3]]
+    parts.append(ngettext("{n} different page", "{n} different pages",
+                          workload["pages"]).format(n=words.count_of(workload["pages"])))
+    if workload["unique"]:
+        parts.append(_("each copy marked"))
+    parts.append(_("warm-up left out"))
+    parts.append(ngettext("mean ± standard deviation over {n} round",
+                          "mean ± standard deviation over {n} rounds",
+                          plan["rounds"]).format(n=plan["rounds"]))
+    return words.DOT.join(part for part in parts if part)
+
+
+# --- columns
+@dataclass(frozen=True)
+class Column:
+    """One column of the table. NEEDS: ``tokens``, ``no tokens``, ``goodput``, ``steady`` or
+    ``""``: where it is shown."""
+
+    key: str
+    title: str
+    tip: str
+    needs: str
+    of_level: Callable[[Row], str]
+    of_round: Callable[[RoundRow], str]
+
+
+def _plain(value: float | None) -> str:
+    return NONE if value is None else number(value)
+
+
+def _times(found: Quantiles | None) -> str:
+    return NONE if found is None else found.text
+
+
+def _short(found: Quantiles | None) -> str:
+    return NONE if found is None else found.milliseconds
+
+
+COLUMNS = (
+    Column("level", N_("At once"), N_("Pages that are read at the same time, or how they were "
+                                      "handed over"), "", lambda r: r.label, kind_words),
+    Column("cold", N_("Cold"), N_("The first round after the engine was started: tokens/s, else "
+                                  "pages/s"), "", lambda r: _plain(r.cold), lambda o: ""),
+    Column("output", N_("Output tokens/s"), N_("Mean ± standard deviation over the rounds"),
+           "tokens", lambda r: r.output.text, lambda o: _plain(o.output)),
+    Column("steady", N_("Steady"), N_("Apart from ramp-up and drain: tokens/s, else pages/s"),
+           "steady", lambda r: _plain(r.steady), lambda o: ""),
+    Column("total", N_("Total tokens/s"), N_("Those of pages and prompts included"), "tokens",
+           lambda r: r.total.text, lambda o: _plain(o.total)),
+    Column("pages", N_("Pages/s"), N_("Pages that count, a second"), "",
+           lambda r: r.pages.text, lambda o: _plain(o.pages)),
+    Column("chars", N_("Characters/s"), N_("Of the text that was read"), "no tokens",
+           lambda r: r.chars.text, lambda o: _plain(o.chars)),
+    Column("ttft", N_("First output, s"), N_("From handing a page over to its first token, or "
+                                             "text (TTFT): p50 / p90 / p99"), "",
+           lambda r: _times(r.ttft), lambda o: _times(o.ttft)),
+    Column("latency", N_("Whole page, s"), N_("From handing a page over to its end: "
+                                              "p50 / p90 / p99"), "",
+           lambda r: _times(r.latency), lambda o: _times(o.latency)),
+    Column("goodput", N_("Goodput"), N_("Pages a second that kept every limit"), "goodput",
+           lambda r: _plain(r.goodput), lambda o: _plain(o.goodput)),
+    Column("failed", N_("Failed"), N_("Pages that could not be read; they count as no "
+                                      "throughput"), "",
+           lambda r: str(r.failed), lambda o: str(o.failed)),
+    Column("looped", N_("Loops"), N_("Pages whose output repeated itself to the end; they count "
+                                     "as no throughput"), "",
+           lambda r: str(r.looped), lambda o: str(o.looped)),
+    Column("busy", N_("Device busy"), N_("Share of the time in which the device computed; the "
+                                         "processor's where there is no accelerator"), "",
+           lambda r: NONE if r.busy is None else f"{r.busy:.0f} %", lambda o: ""),
+    Column("remark", N_("Remark"), N_("What to know of this level"), "",
+           lambda r: r.remark, lambda o: words.seconds_of(o.seconds)),
+    Column("tpot", N_("Next token, ms"), N_("Each token after the first (TPOT): p50 / p90 / p99"),
+           "tokens", lambda r: _short(r.tpot), lambda o: _short(o.tpot)),
+    Column("itl", N_("Gap, ms"), N_("Between two outputs of the engine (ITL): p50 / p90 / p99"),
+           "tokens", lambda r: _short(r.itl), lambda o: _short(o.itl)),
+)
+
+
+def columns_of(shown: Shown) -> tuple[Column, ...]:
+    """Those that say something of this run."""
+    tokens = shown.by_tokens
+    have = {"": True, "tokens": tokens, "no tokens": not tokens,
+            "goodput": any(row.goodput is not None for row in shown.rows),
+            "steady": any(row.steady is not None for row in shown.rows)}
+    return tuple(column for column in COLUMNS if have[column.needs])

@@ -1,0 +1,224 @@
+"""The page: form at the left; at the right the live line, two charts, tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QPushButton,
+    QSizePolicy,
+    QSplitter,
+    QStackedWidget,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from desktop.benchmark.history import Comparison
+from desktop.i18n import N_, _, ngettext
+from desktop.ui.benchmark.charts import LatencyChart, ThroughputChart
+from desktop.ui.benchmark.comparing import ComparisonPanel
+from desktop.ui.benchmark.devices import DevicesPanel
+from desktop.ui.benchmark.figures import Shown, footnote
+from desktop.ui.benchmark.form import Form
+from desktop.ui.benchmark.live import LiveLine
+from desktop.ui.benchmark.notes import RemarksList
+from desktop.ui.benchmark.readings import Readings
+from desktop.ui.benchmark.table import LevelsModel, LevelsTable
+from desktop.ui.benchmark.teaching import Teaching
+from desktop.ui.panels.captions import label, small
+from desktop.ui.texts import say
+from desktop.ui.theme import icon
+from desktop.ui.tokens import Theme
+
+
+class BenchmarkPage(QWidget):
+    """Shows; what it is asked for, others do."""
+
+    apply_wanted = Signal(int)
+    """Use so many pages at once in the conversion."""
+    copy_wanted = Signal()
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self.shown = Shown()
+        self.other: Shown | None = None
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(0)
+        self.form = Form(theme)
+        row.addWidget(self.form)
+        right = QWidget()
+        column = QVBoxLayout(right)
+        column.setContentsMargins(16, 12, 16, 12)
+        column.setSpacing(10)
+        row.addWidget(right, 1)
+
+        head = QHBoxLayout()
+        head.setSpacing(8)
+        self.live = LiveLine(theme)
+        head.addWidget(self.live, 1)
+        self.copy = QPushButton()
+        say(self.copy, text=N_("Copy command"),
+            toolTip=N_("Copy the command line that measures the same"))
+        self.copy.clicked.connect(self.copy_wanted)
+        self.apply = QPushButton()
+        self.apply.clicked.connect(self._apply)
+        head.addWidget(self.copy)
+        head.addWidget(self.apply)
+        column.addLayout(head)
+
+        self.stack = QStackedWidget()
+        self.teaching = Teaching(theme)
+        self.stack.addWidget(self.teaching)
+        self.stack.addWidget(self._results(theme))
+        column.addWidget(self.stack, 1)
+        self.note = small(label("", "secondary"))
+        self.note.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        column.addWidget(self.note)
+        self.apply_theme(theme)
+        self.set_shown(Shown())
+
+    def _results(self, theme: Theme) -> QWidget:
+        split = QSplitter(Qt.Orientation.Vertical)
+        split.setChildrenCollapsible(False)
+        self.charts = QWidget()
+        self.charts.setMinimumHeight(190)
+        row = QHBoxLayout(self.charts)
+        row.setContentsMargins(0, 0, 0, 8)
+        row.setSpacing(12)
+        self.throughput = ThroughputChart(theme)
+        self.latency = LatencyChart(theme)
+        row.addWidget(self.throughput, 1)
+        row.addWidget(self.latency, 1)
+        split.addWidget(self.charts)
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        say(self.tabs, accessibleName=N_("Figures"))
+        self.tabs.tabBar().setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.model = LevelsModel(theme, self)
+        self.table = LevelsTable(self.model)
+        self.devices = DevicesPanel(theme)
+        self.remarks = RemarksList(theme)
+        self.comparison = ComparisonPanel(theme)
+        self.comparison.ended.connect(self.end_comparison)
+        for part in (self.table, self.devices, self.remarks, self.comparison):
+            self.tabs.addTab(part, "")
+        self.tabs.setTabVisible(3, False)
+        self.tabs.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        split.addWidget(self.tabs)
+        split.setStretchFactor(0, 5)
+        split.setStretchFactor(1, 6)
+        self.split = split
+        return split
+
+    # --- showing
+    def set_shown(self, shown: Shown) -> None:
+        """Show a run: its rows, and once it has ended its document."""
+        self.shown = shown
+        self.stack.setCurrentIndex(1 if shown.rows else 0)
+        self.model.set_shown(shown)
+        self.throughput.set_shown(shown, self.other)
+        self.latency.set_shown(shown, self.other)
+        self.remarks.set_remarks(remarks_of(shown))
+        self._name_tabs()
+        self._name_apply()
+        self.note.setText(footnote(shown.document))
+        self.note.setVisible(bool(self.note.text()))
+
+    def set_readings(self, readings: Readings) -> None:
+        """Show the devices of another run."""
+        self.devices.set_readings(readings)
+
+    def compare(self, other: Shown, found: Comparison) -> None:
+        """Hold the run shown against OTHER."""
+        self.other = other
+        self.throughput.set_shown(self.shown, other)
+        self.latency.set_shown(self.shown, other)
+        self.comparison.set_comparison(found, self.shown.title, other.title)
+        self.tabs.setTabVisible(3, True)
+        self.tabs.setCurrentIndex(3)
+
+    def end_comparison(self) -> None:
+        """Show one run only."""
+        if self.other is None:
+            return
+        self.other = None
+        self.tabs.setTabVisible(3, False)
+        self.tabs.setCurrentIndex(0)
+        self.throughput.set_shown(self.shown)
+        self.latency.set_shown(self.shown)
+
+    def recommended(self) -> int | None:
+        """Pages at once to use: the knee, where there is one."""
+        return self.shown.knee
+
+    def _apply(self) -> None:
+        found = self.recommended()
+        if found is not None:
+            self.apply_wanted.emit(found)
+
+    def _name_apply(self) -> None:
+        found = self.recommended()
+        self.apply.setVisible(found is not None)
+        if found is not None:
+            self.apply.setText(_("Use {n} at once").format(n=found))
+            self.apply.setToolTip(
+                _("Read {n} pages at the same time in conversions").format(n=found))
+
+    def _name_tabs(self) -> None:
+        count = self.remarks.count()
+        for place, said in enumerate((
+                _("Levels"), _("Devices"),
+                ngettext("Remarks ({n})", "Remarks ({n})", count).format(n=count) if count
+                else _("Remarks"), _("Comparison"))):
+            if self.tabs.tabText(place) != said:
+                self.tabs.setTabText(place, said)
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Draw in THEME from now on."""
+        self._theme = theme
+        for part in (self.form, self.live, self.teaching, self.throughput, self.latency,
+                     self.model, self.devices, self.remarks, self.comparison):
+            part.apply_theme(theme)
+        self.copy.setIcon(icon("copy", theme))
+        self.apply.setIcon(icon("circle-check", theme))
+        self.update()
+
+    def retranslate(self) -> None:
+        """Say everything in the current language; ``say_again`` has named what never changes."""
+        for part in (self.form, self.throughput, self.latency, self.model, self.devices,
+                     self.comparison):
+            part.retranslate()
+        self.remarks.set_remarks(remarks_of(self.shown))
+        self._name_tabs()
+        self._name_apply()
+        self.note.setText(footnote(self.shown.document))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), QColor(self._theme.window))
+        painter.setPen(QColor(self._theme.border))
+        painter.drawLine(self.form.width(), 0, self.form.width(), self.height())
+
+
+def remarks_of(shown: Shown) -> list[tuple[str, str]]:
+    """(tone, sentence): levels that failed, the warnings of the run."""
+    found = [("error", f"{row.label}: {row.error}") for row in shown.rows if row.error]
+    document: Mapping[str, Any] = shown.document
+    found += [("warning", text) for text in document.get("warnings", ())]
+    for row in document.get("comparison") or ():
+        if row["ratio"] is not None:
+            from desktop.ui.benchmark.figures import number, strategy_words
+
+            found.append(("info", _("{strategy}: {seconds} s a page, {ratio} times as fast as "
+                                    "{first}").format(
+                strategy=strategy_words(row["strategy"]), seconds=number(row["seconds_a_page"]),
+                ratio=number(row["ratio"]),
+                first=strategy_words(document["comparison"][0]["strategy"]))))
+    return found

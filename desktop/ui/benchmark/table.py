@@ -1,0 +1,232 @@
+"""The table: a row a level, its rounds under it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, QPersistentModelIndex, Qt
+from PySide6.QtGui import QColor, QFont, QPainter
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QStyleOptionViewItem,
+    QTreeView,
+    QWidget,
+)
+
+from desktop.i18n import N_, _
+from desktop.ui.benchmark.figures import Column, Row, Shown, columns_of
+from desktop.ui.texts import say
+from desktop.ui.tokens import Theme
+
+Index = QModelIndex | QPersistentModelIndex
+_NOWHERE = QModelIndex()
+_WORDS = ("level", "remark")
+"""Columns of words; figures stand at the right."""
+_LEVEL = 0
+"""Internal id of a level; that of a round is its level's row and one."""
+
+
+class LevelsModel(QAbstractItemModel):
+    """Levels, and their rounds."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self.shown = Shown()
+        self.columns: tuple[Column, ...] = columns_of(self.shown)
+        self._bold = QFont()
+        self._bold.setBold(True)
+
+    # --- what is shown
+    def set_shown(self, shown: Shown) -> None:
+        """Show another run, or this one with other figures."""
+        columns = columns_of(shown)
+        before = self.shown
+        if columns != self.columns or not _continues(before, shown):
+            self.beginResetModel()
+            self.shown, self.columns = shown, columns
+            self.endResetModel()
+            return
+        old_knee = before.knee
+        for place, row in enumerate(shown.rows):
+            if place >= len(before.rows):
+                self.beginInsertRows(_NOWHERE, place, place)
+                self.shown = Shown(shown.rows[:place + 1], shown.document, shown.name)
+                self.endInsertRows()
+            elif row != before.rows[place]:
+                self._replace(place, row)
+        self.shown = shown
+        if shown.knee != old_knee and shown.rows:
+            self.dataChanged.emit(self.index(0, 0), self.index(
+                len(shown.rows) - 1, len(self.columns) - 1))
+
+    def _replace(self, place: int, row: Row) -> None:
+        have, wanted = len(self.shown.rows[place].rounds), len(row.rounds)
+        parent = self.index(place, 0)
+        if wanted > have:
+            self.beginInsertRows(parent, have, wanted - 1)
+            self.shown = self.shown.with_row(place, row)
+            self.endInsertRows()
+        elif wanted < have:
+            self.beginRemoveRows(parent, wanted, have - 1)
+            self.shown = self.shown.with_row(place, row)
+            self.endRemoveRows()
+        else:
+            self.shown = self.shown.with_row(place, row)
+        last = len(self.columns) - 1
+        self.dataChanged.emit(parent, self.index(place, last))
+        if wanted:
+            self.dataChanged.emit(self.index(0, 0, parent), self.index(wanted - 1, last, parent))
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Tint by THEME from now on."""
+        self._theme = theme
+        self.layoutChanged.emit()
+
+    def retranslate(self) -> None:
+        """Say everything in the current language."""
+        self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, len(self.columns) - 1)
+        self.layoutChanged.emit()
+
+    # --- Qt's questions
+    def index(self, row: int, column: int, parent: Index = _NOWHERE) -> QModelIndex:
+        if not self.hasIndex(row, column, parent):
+            return QModelIndex()
+        return self.createIndex(row, column, parent.row() + 1 if parent.isValid() else _LEVEL)
+
+    def parent(self, index: Index) -> QModelIndex:  # type: ignore[override]
+        if not index.isValid() or index.internalId() == _LEVEL:
+            return QModelIndex()
+        return self.createIndex(index.internalId() - 1, 0, _LEVEL)
+
+    def rowCount(self, parent: Index = _NOWHERE) -> int:
+        if not parent.isValid():
+            return len(self.shown.rows)
+        if parent.column() or parent.internalId() != _LEVEL:
+            return 0
+        return len(self.shown.rows[parent.row()].rounds)
+
+    def columnCount(self, parent: Index = _NOWHERE) -> int:
+        return len(self.columns)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        column = self.columns[index.column()]
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _side(column)
+        if index.internalId() == _LEVEL:
+            return self._of_level(self.shown.rows[index.row()], column, role)
+        one = self.shown.rows[index.internalId() - 1].rounds[index.row()]
+        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
+            return column.of_round(one)
+        if role == Qt.ItemDataRole.ForegroundRole:
+            return QColor(self._theme.secondary)
+        return None
+
+    def _of_level(self, row: Row, column: Column, role: int) -> Any:
+        theme = self._theme
+        knee = row.continuous and bool(row.ended) and row.concurrency == self.shown.knee
+        if role == Qt.ItemDataRole.DisplayRole:
+            said = column.of_level(row)
+            if knee and column.key == "level":
+                said = _("{n} · knee").format(n=said)
+            return said
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            return f"{_(column.title)}: {column.of_level(row)}"
+        if role == Qt.ItemDataRole.BackgroundRole and knee:
+            return QColor(theme.badge_warning)
+        if role == Qt.ItemDataRole.ForegroundRole:
+            if knee:
+                return QColor(theme.on_badge_warning)
+            if column.key == "remark" and row.ended:
+                return QColor(theme.error if row.ended == "failed" else theme.warning)
+            if not row.ended:
+                return QColor(theme.link if column.key in ("level", "remark") else theme.text)
+            if column.key in ("failed", "looped") and column.of_level(row) != "0":
+                return QColor(theme.error)
+        if role == Qt.ItemDataRole.FontRole and column.key == (
+                "output" if self.shown.by_tokens else "pages"):
+            return self._bold
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return row.error or (row.remark if column.key == "remark" else None)
+        return None
+
+    def headerData(self, section: int, orientation: Qt.Orientation,
+                   role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if orientation is not Qt.Orientation.Horizontal or section >= len(self.columns):
+            return None
+        column = self.columns[section]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return _(column.title)
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return _(column.tip)
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _side(column)
+        return None
+
+
+def _side(column: Column) -> int:
+    side = (Qt.AlignmentFlag.AlignLeft if column.key in _WORDS else Qt.AlignmentFlag.AlignRight)
+    return int(side | Qt.AlignmentFlag.AlignVCenter)
+
+
+def _continues(before: Shown, after: Shown) -> bool:
+    """Whether AFTER is the same run a little later."""
+    return (bool(before.rows) and len(after.rows) >= len(before.rows)
+            and before.document == after.document
+            and all((old.strategy, old.concurrency) == (new.strategy, new.concurrency)
+                    for old, new in zip(before.rows, after.rows, strict=False)))
+
+
+class LevelsTable(QTreeView):
+    """The view."""
+
+    def __init__(self, model: LevelsModel, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        say(self, accessibleName=N_("Levels"))
+        self.setObjectName("levels")
+        self.setModel(model)
+        self.setUniformRowHeights(True)
+        self.setAllColumnsShowFocus(True)
+        self.setAlternatingRowColors(False)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        header = self.header()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        header.setStretchLastSection(False)
+        header.setHighlightSections(False)
+        header.setMinimumSectionSize(48)
+        self._fitted: tuple[Column, ...] = ()
+        model.modelReset.connect(self.fit)
+        model.rowsInserted.connect(lambda *_what: self.fit())
+        model.dataChanged.connect(lambda *_what: self.fit())
+
+    def drawRow(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        ground = index.data(Qt.ItemDataRole.BackgroundRole)
+        if isinstance(ground, QColor):  # also where the rounds are folded out
+            painter.fillRect(option.rect, ground)
+        super().drawRow(painter, option, index)
+
+    def fit(self) -> None:
+        """Make the columns as wide as what they hold: never narrower while a run goes on, and by
+        what levels say, of which there are few; what is drawn is not asked."""
+        model = self.model()
+        assert isinstance(model, LevelsModel)
+        metrics = self.fontMetrics()
+        for place, column in enumerate(model.columns):
+            texts = [_(column.title), *(column.of_level(row) for row in model.shown.rows)]
+            most = max(metrics.horizontalAdvance(text) for text in dict.fromkeys(texts))
+            extra = 24
+            if column.key == "level":
+                most = max(most + metrics.horizontalAdvance(_("{n} · knee").format(n="")),
+                           metrics.horizontalAdvance(_("round {n}").format(n=20)) + 16)
+                extra += 16
+            elif column.key in ("output", "pages"):
+                extra += 10  # it may be bold
+            wide = min(most + extra, 420)
+            if model.columns != self._fitted or self.columnWidth(place) < wide:
+                self.setColumnWidth(place, wide)
+        self._fitted = model.columns
