@@ -8,6 +8,7 @@ import dataclasses
 import json
 import logging
 import os
+import re
 import sys
 import time
 from collections.abc import Mapping
@@ -49,6 +50,11 @@ _PREFERRED = {
     "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
 }
 """Set unless a person has."""
+_SETTINGS = {"gpu_memory_utilization": "memory_utilization", "max_model_len": "max_model_len",
+             "tensor_parallel_size": "tensor_parallel", "quantization": "quantization"}
+"""vLLM's names of settings by which it is judged what fits."""
+_SECRET = re.compile(r"(?:^|_)(?:token|key|secret|password)$")
+"""Names of arguments whose values are nobody's business: hf_token."""
 _RELEASE = 8.0
 """Seconds in which the memory of an engine that was killed comes free."""
 _COPY = "official-code"
@@ -91,7 +97,7 @@ class Loader:
         found = stack.installed()
         stack.check(found)
         extra = common.passed_through(self._settings)
-        values = common.declared(self._settings)
+        values = common.declared({**self._settings, **_as_settings(extra)})
         model = preflight.model_folder(values, extra)
         code = official.located(str(values["official_code"]))
         folder = official.made_ready(code, npu=found.npu, to=Path.cwd() / _COPY)
@@ -106,7 +112,9 @@ class Loader:
             checked = tokens.check(loaded.tokenizer)
             built = arguments.build(values, npu=found.npu)
             given = {**built.values, **_typed(extra, found)}
-            _log.info("vLLM %s with %s", found.vllm, given)
+            _log.info("vLLM %s with %s", found.vllm, {
+                key: "…" if _SECRET.search(key) and value else value
+                for key, value in given.items()})
             self._progress(_("Loading the model"), -1.0)
             engine = _start(given)
         except VersoError:
@@ -148,6 +156,12 @@ class Loader:
         detail = "\n".join([*lines[-80:], said])
         short = memory(telling(said), detail) or memory(telling(root_cause(lines)), detail)
         return short or StartFailed(cause=said.splitlines()[0], detail=detail)
+
+
+def _as_settings(extra: dict[str, Any]) -> dict[str, Any]:
+    """Takes out of EXTRA, the arguments passed through, those on which more depends than what
+    vLLM is given, as the settings that they are."""
+    return {ours: extra.pop(theirs) for theirs, ours in _SETTINGS.items() if theirs in extra}
 
 
 def shown(found: stack.Stack) -> tuple[devices.Device, ...]:

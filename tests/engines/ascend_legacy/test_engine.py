@@ -231,13 +231,16 @@ def test_a_gpu_runs_the_official_code_as_it_is(worker: Worker, tmp_path: Path,
     (flash / "flash_attn.py").write_text("def flash_attn_qkvpacked_func(x):\n    return x\n")
     recital = Recital(tmp_path, text=TEXT)
     reader = worker(recital, flash, npu=False, swap_space=4, eager=False,
-                    engine_args={"block_size": "256"})
+                    engine_args={"block_size": "256", "hf_token": "hf_not-for-the-log",
+                                 "gpu-memory-utilization": "0.5"})
     ready = reader.ready()
     [told] = recital.of("arguments")
     assert told["config"] == str(code / "config.py")
     assert not told["replaced"], "the patch for an NPU was applied"
     assert (told["given"]["swap_space"], told["given"]["enforce_eager"]) == (4.0, False)
-    assert told["given"]["block_size"] == 256
+    assert (told["given"]["block_size"], told["given"]["gpu_memory_utilization"]) == (256, 0.5)
+    assert told["given"]["hf_token"] == "hf_not-for-the-log"
+    assert not any("hf_not-for-the-log" in line for line in reader.recorder.log())
     assert ready.device.startswith("NVIDIA")
     assert not ready.eager
     end = reader.read()

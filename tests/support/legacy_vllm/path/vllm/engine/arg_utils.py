@@ -16,6 +16,7 @@ class AsyncEngineArgs:
     gpu_memory_utilization: float = 0.9
     max_num_seqs: Optional[int] = None
     disable_log_stats: bool = False
+    hf_token: Optional[Any] = None
     hf_overrides: Optional[Any] = None
     quantization: Optional[str] = None
     enforce_eager: Optional[bool] = None
@@ -35,5 +36,6 @@ class AsyncEngineArgs:
         parser.add_argument("--block-size", type=int)
         parser.add_argument("--num-gpu-blocks-override", type=int)
         parser.add_argument("--swap-space", type=float)
+        parser.add_argument("--hf-token", type=str)
         parser.add_argument("--disable-log-requests", action="store_true")
         return parser
