@@ -10,14 +10,18 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 
+from desktop.client import interpreter
 from desktop.client.endings import NoInterpreter
-from desktop.client.interpreter import InterpreterSilent, NotPython, resolve
+from desktop.client.interpreter import InterpreterSilent, NotPython, Report, resolve
 from desktop.client.probing import ask
 from desktop.client.staging import environment as environment_of
 from desktop.client.staging import stage
 from desktop.engines.ascend import problems, support
 from desktop.engines.ascend.environment import Environment, Stack, find_and_build
+from desktop.engines.registry import EngineEntry
+from desktop.errors import VersoError
 
 SECONDS = 60.0
 _MARK = "VERSO-STACK "
@@ -75,6 +79,23 @@ def worker_environment(found: Stack, environ: Mapping[str, str] | None = None, *
     fitting = support.row(found.ascend) if found.ascend else None
     return find_and_build(found, environ, devices=devices, home=home, root=root,
                           wanted=fitting.cann if fitting is not None else "")
+
+
+def examine(entry: EngineEntry, asked: str, *, devices: str = "",
+            cancel: threading.Event | None = None) -> Report:
+    """The interpreter ASKED, thoroughly, as the worker of ENTRY would be started with it: what an
+    NPU needs is set. Where that is not there, what can be said without importing anything, and
+    what is missing. Blocks; raises nothing."""
+    variables: dict[str, str | None] = {}
+    if entry.npu:
+        try:
+            variables = start_environment(asked, devices=devices, cancel=cancel)
+        except VersoError as error:
+            quick = interpreter.examine(asked, entry.needs, cancel=cancel,
+                                        official=entry.official)
+            return replace(quick, problems=quick.problems or (error.problem(),))
+    return interpreter.examine(asked, entry.needs, thorough=True, cancel=cancel,
+                               official=entry.official, variables=variables)
 
 
 def start_environment(asked: str, *, devices: str = "",

@@ -13,7 +13,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QDialog
 from shiboken6 import isValid
 
-from desktop.client import interpreter
+from desktop.client import interpreter, npu
 from desktop.engines import registry
 from desktop.errors import Problem, VersoError
 from desktop.i18n import N_, _
@@ -195,7 +195,7 @@ class EngineTools(QObject):
     def _check(self, dialog: ReportDialog, cancel: threading.Event) -> None:
         values = self._session.values
         asked = str(values["engine_interpreter"])
-        needs = registry.entry(values["engine"]).needs
+        entry = registry.entry(values["engine"])
         dialog.wait(_("Looking at {path}: torch and vLLM are loaded there, which may take a "
                       "minute.").format(path=asked or _("the Python that runs Verso")))
 
@@ -205,7 +205,7 @@ class EngineTools(QObject):
 
         def examine() -> interpreter.Report:
             try:
-                return interpreter.examine(asked, needs, thorough=True, cancel=cancel)
+                return npu.examine(entry, asked, devices=str(values["devices"]), cancel=cancel)
             finally:
                 ended.set()
 

@@ -109,6 +109,7 @@ def engine(surroundings: tuple[Path, Path]) -> Iterator[Ascend]:
 def test_it_starts_in_the_npus_environment_with_the_recipes_settings(engine: Ascend) -> None:
     ready = engine.ready()
     assert (ready.engine, ready.eager, ready.context) == ("ascend", True, real.CONTEXT)
+    assert (ready.versions["vllm-ascend"], ready.versions["CANN"]) == ("0.23.0.post1", "9.1.0")
     assert engine.prepared.environment["ASCEND_RT_VISIBLE_DEVICES"] == "0"
     assert engine.prepared.environment["VLLM_USE_V1"] is None  # set by a shell for an older stack
     said = "\n".join(engine.log())

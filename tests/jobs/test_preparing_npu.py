@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from desktop.client import npu
 from desktop.client.client import EngineClient
 from desktop.engines import registry
 from desktop.errors import VersoError
@@ -133,6 +134,31 @@ def test_the_official_code_is_looked_for_before_the_worker_starts(tmp_path: Path
         prepare(values, {})
     assert caught.value.code == "legacy.no_code"
     assert str(home) in caught.value.problem().message
+
+
+def test_an_interpreter_is_checked_in_the_environment_it_would_be_started_in(
+        tmp_path: Path, machine: Path) -> None:
+    folder = interpreter(tmp_path / "env", "ascend", tmp_path / "noted")
+    site = next((folder / "lib").glob("python*/site-packages"))
+    # torch is imported with torch-npu, which needs CANN's libraries
+    environments.pretend(site, "torch", "torch", "2.9.0", (
+        "import os\n"
+        "if 'cann/lib64' not in os.environ.get('LD_LIBRARY_PATH', ''):\n"
+        "    raise ImportError('libhccl.so: cannot open shared object file')\n"
+        "class cuda:\n    is_available = staticmethod(lambda: False)\n"
+        "class version:\n    cuda = None\n"))
+    (site / "vllm/__init__.py").write_text("")
+    (site / "vllm/platforms.py").write_text(
+        "class current_platform:\n    device_type = 'npu'\n"
+        "    is_unspecified = staticmethod(lambda: False)\n")
+    entry = registry.entry("ascend")
+    report = npu.examine(entry, str(folder))
+    assert (report.problems, report.platform, report.thorough) == ((), "npu", True)
+    # without CANN that is what is said, and nothing is imported
+    shutil.rmtree(machine)
+    report = npu.examine(entry, str(folder))
+    assert [problem.code for problem in report.problems] == ["ascend.environment.toolkit"]
+    assert not report.thorough
 
 
 def test_other_engines_are_left_alone(tmp_path: Path) -> None:

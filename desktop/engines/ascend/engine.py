@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from desktop.engines.ascend.loading import AscendLoader
+import msgspec
+
+from desktop.engines.ascend.loading import AscendLoader, stack_versions
 from desktop.engines.vllm.engine import VllmEngine
+from desktop.protocol.messages import EngineReady
 
 
 class AscendEngine(VllmEngine):
@@ -11,3 +14,7 @@ class AscendEngine(VllmEngine):
 
     name = "ascend"
     loader = AscendLoader
+
+    async def _report(self, cache_tokens: int) -> EngineReady:
+        ready = await super()._report(cache_tokens)
+        return msgspec.structs.replace(ready, versions={**ready.versions, **stack_versions()})

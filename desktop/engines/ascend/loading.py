@@ -14,7 +14,7 @@ from typing import Any
 
 from desktop.engines.ascend import experts, npus, places, problems, switches
 from desktop.engines.ascend.environment import VISIBLE
-from desktop.engines.ascend.failures import NoPlatform
+from desktop.engines.ascend.failures import NoPlatform, unloadable
 from desktop.engines.vllm import arguments, devices, versions
 from desktop.engines.vllm.loading import Loader
 
@@ -56,10 +56,14 @@ class AscendLoader(Loader):
         super().prepare_environment(values, needs)
 
     def platform(self, found: versions.Versions) -> tuple[bool, str]:
-        """As vLLM says; raises NoPlatform where that is not vllm-ascend's."""
-        from vllm.platforms import current_platform
+        """As vLLM says; raises NoPlatform where that is not vllm-ascend's, NoLibrary and
+        CannotLoad where it does not come to that."""
+        try:
+            from vllm.platforms import current_platform  # imports vllm-ascend and torch-npu
 
-        kind = type(current_platform)
+            kind = type(current_platform)
+        except Exception as error:
+            raise unloadable(error, os.environ) from error
         if not kind.__module__.partition(".")[0] == "vllm_ascend":
             raise NoPlatform(
                 vllm=found.vllm, ascend=_version("vllm-ascend") or "?",
@@ -85,10 +89,21 @@ class AscendLoader(Loader):
         return arguments.Arguments({**built.values, **extra}, (*built.notes, *_warnings()))
 
 
+def stack_versions() -> dict[str, str]:
+    """Versions of what is there for NPUs alone, by the names of the packages; and CANN's."""
+    toolkit = _places().toolkit
+    found = {name: _version(name) for name in ("vllm-ascend", "torch-npu")}
+    found["CANN"] = toolkit.version if toolkit is not None else ""
+    return {name: version for name, version in found.items() if version}
+
+
+def _places() -> places.Places:
+    return places.find(places.Search(dict(os.environ), os.path.expanduser("~")))
+
+
 def _warnings() -> tuple[str, ...]:
     """What is missing of the stack without which an engine may start all the same."""
-    found = places.find(places.Search(dict(os.environ), os.path.expanduser("~")))
-    missing = [error for error in problems.errors(found) if error.code in _MAY]
+    missing = [error for error in problems.errors(_places()) if error.code in _MAY]
     return tuple(error.problem().line() for error in (*experts.missing(), *missing))
 
 

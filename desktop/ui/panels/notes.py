@@ -56,7 +56,7 @@ def got(key: str, ready: EngineReady | None) -> str:
         return words.DOT.join(parts)
     if key in ("max_tokens", "max_model_len") and ready.context:
         return _("The engine's context is {n} tokens.").format(n=words.count_of(ready.context))
-    if key == "eager" and ready.versions.get("vllm"):
+    if key in ("eager", "npu_graphs") and ready.versions.get("vllm"):
         return _("The engine runs in eager mode.") if ready.eager else _(
             "The engine runs with compiled graphs.")
     return ""

@@ -22,6 +22,7 @@ from desktop.engines.vllm import loading, preflight, versions
 from desktop.engines.vllm.devices import Device
 from desktop.engines.vllm.failures import NoSuchDevice, OutOfMemory, TooFewDevices
 from desktop.engines.vllm.output import OutputTail
+from desktop.errors import VersoError
 from desktop.settings import Values, setting
 from tests.engines.ascend.test_contracts import fields
 from tests.support import ascend_sources
@@ -152,6 +153,41 @@ def test_it_runs_on_vllm_ascends_platform_only(monkeypatch: pytest.MonkeyPatch) 
             loader().platform(versions.Versions("0.18.0"))
         assert caught.value.code == "ascend.platform"
         assert "VLLM_PLUGINS" in caught.value.problem().hint
+
+
+def broken(monkeypatch: pytest.MonkeyPatch, raised: Exception) -> None:
+    """A vLLM whose platform cannot be found out because of what is RAISED."""
+    class Platforms(ModuleType):
+        def __getattr__(self, name: str) -> Any:
+            if name == "current_platform":
+                raise RuntimeError("Failed to load the backend extension: torch_npu.") from raised
+            raise AttributeError(name)
+
+    monkeypatch.setitem(sys.modules, "vllm", ModuleType("vllm"))
+    monkeypatch.setitem(sys.modules, "vllm.platforms", Platforms("vllm.platforms"))
+
+
+def test_a_library_that_is_not_found_is_named_with_the_folders(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/opt/cann/lib64:/opt/driver")
+    for library in ("libhccl.so", "libatb.so", "libascend_hal.so", "libc10.so.2"):
+        broken(monkeypatch, ImportError(
+            f"{library}: cannot open shared object file: No such file or directory"))
+        with pytest.raises(VersoError) as caught:
+            loader().platform(versions.Versions("0.18.0"))
+        assert caught.value.code == "ascend.library"
+        assert library in caught.value.problem().message
+        assert "/opt/cann/lib64, /opt/driver" in caught.value.problem().message
+
+
+def test_versions_that_do_not_go_together_are_told_as_such(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    broken(monkeypatch, ImportError("cannot import name 'X' from 'vllm.config'"))
+    with pytest.raises(VersoError) as caught:
+        loader().platform(versions.Versions("0.18.0"))
+    assert caught.value.code == "ascend.import"
+    assert "cannot import name 'X'" in caught.value.problem().detail
+    assert "verso doctor" in caught.value.problem().hint
 
 
 # --- the devices
