@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from PySide6.QtWidgets import QDialog, QFileDialog
 from shiboken6 import isValid
 
 from desktop.client import probing
-from desktop.errors import Problem, VersoError
+from desktop.errors import Problem, VersoError, problem_of
 from desktop.export.atomic import write_text
 from desktop.i18n import N_, _
 from desktop.settings import Values
@@ -59,6 +60,15 @@ def examine(values: Values, tell: Callable[[str], None], cancel: threading.Event
     return Shown(found, rows.verdict(found, groups), groups, "\n".join(text.lines(found)) + "\n")
 
 
+@dataclass(frozen=True)
+class _Running:
+    """An examination that may run: for whom, what ends it, and what says that it has ended."""
+
+    dialog: ExaminationDialog
+    cancel: threading.Event = field(default_factory=threading.Event)
+    ended: threading.Event = field(default_factory=threading.Event)
+
+
 class Examining(QObject):
     """Opens the page and answers it."""
 
@@ -73,8 +83,7 @@ class Examining(QObject):
         self._open = open_dialog
         self._act = act
         self._dialog: ExaminationDialog | None = None
-        self._running: list[tuple[threading.Event, threading.Event]] = []
-        """Of every examination that may run: what ends it, and what says that it has ended."""
+        self._running: list[_Running] = []
         self._told.connect(self._show_step, Qt.ConnectionType.QueuedConnection)
 
     def open(self) -> None:
@@ -92,7 +101,7 @@ class Examining(QObject):
         dialog.again_wanted.connect(lambda: self._examine(dialog))
         dialog.save_wanted.connect(lambda: self._ask_where(dialog))
         dialog.remedy_wanted.connect(self._act)
-        dialog.finished.connect(lambda _code: self._cancel())
+        dialog.finished.connect(lambda _code: self._cancel(dialog))
         self._cancel()
         self._dialog = dialog
         self._open("examination", dialog)
@@ -101,21 +110,24 @@ class Examining(QObject):
     def close(self) -> None:
         """End what runs."""
         self._cancel()
-        for _cancel, ended in self._running:
-            ended.wait(_PATIENCE)
+        for each in self._running:
+            each.ended.wait(_PATIENCE)
 
-    def _cancel(self) -> None:
-        for cancel, _ended in self._running:
-            cancel.set()
+    def _cancel(self, dialog: ExaminationDialog | None = None) -> None:
+        """End what runs for DIALOG; None: everything."""
+        for each in self._running:
+            if dialog is None or each.dialog is dialog:
+                each.cancel.set()
 
     # --- examining
     def _examine(self, dialog: ExaminationDialog) -> None:
         values = self._window.session.values
-        cancel, ended = threading.Event(), threading.Event()
+        running = _Running(dialog)
+        cancel, ended = running.cancel, running.ended
         ended.set()  # until it begins: a window that closes at once waits for nothing
-        self._running = [each for each in self._running if not each[0].is_set()
-                         or not each[1].is_set()]
-        self._running.append((cancel, ended))
+        self._running = [each for each in self._running
+                         if not (each.cancel.is_set() and each.ended.is_set())]
+        self._running.append(running)
         dialog.wait(_("Examining this machine …"), "")
 
         def work() -> Shown | None:
@@ -128,7 +140,12 @@ class Examining(QObject):
                 ended.set()
 
         async def look() -> None:
-            shown = await in_background(work, "examination")
+            try:
+                shown = await in_background(work, "examination")
+            except Exception as error:
+                if not cancel.is_set() and isValid(dialog):
+                    dialog.show_failure(problem_of(error))
+                raise
             if shown is not None and not cancel.is_set() and isValid(dialog):
                 dialog.show_examination(shown)
 

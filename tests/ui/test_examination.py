@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import threading
 import time
@@ -16,7 +17,7 @@ from PySide6.QtWidgets import QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
 from desktop.client import probing
-from desktop.doctor import diagnosis
+from desktop.doctor import diagnosis, engines
 from desktop.errors import Problem
 from desktop.jobs.events import EngineState, EngineView
 from desktop.ui.dialogs.examination import ExaminationDialog
@@ -46,6 +47,14 @@ def page(window: MainWindow, qtbot: QtBot) -> Iterator[Open]:
     for dialog in list(window.commands._dialogs.values()):
         dialog.close()
     window.commands.tools.examining.close()
+
+
+@pytest.fixture(autouse=True)
+def quick(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is loaded to look at an engine but in the test that is about this machine."""
+    if request.function is not test_what_is_found_on_this_machine:
+        monkeypatch.setattr(engines, "examine",
+                            functools.partial(engines.examine, thorough=False))
 
 
 @pytest.fixture
@@ -177,6 +186,23 @@ def test_the_window_goes_on_meanwhile_and_nothing_is_left(
     assert time.monotonic() - begin < 600
     qtbot.waitUntil(lambda: not any("sleep 600" in line for line in no_process_left()),
                     timeout=WAIT)
+
+
+@pytest.mark.logs_errors
+def test_a_failure_is_told_and_it_can_be_asked_again(
+        page: Open, window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_values: object) -> None:
+        raise ZeroDivisionError("a fault of ours")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(diagnosis, "_ascend", fails)
+        dialog = page()
+        qtbot.waitUntil(lambda: "Something went wrong" in dialog.summary.text(), timeout=WAIT)
+    assert not dialog.progress.isVisible()
+    assert not dialog.copy.isEnabled()
+    dialog.again.click()
+    answered(dialog, qtbot)
+    assert dialog.copy.isEnabled()
 
 
 def test_what_is_asked_within_a_thread_is_cancelled() -> None:

@@ -253,6 +253,14 @@ class ExaminationDialog(QDialog):
         self._enable(True)
         self._fill(shown.groups)
 
+    def show_failure(self, problem: Problem) -> None:
+        """Say why there is no answer; it can be asked again."""
+        self.summary.setText(problem.message)
+        self._set_more(problem.hint)
+        self._set_mark(Mark.WRONG)
+        self.progress.hide()
+        self._enable(True)
+
     def apply_theme(self, theme: Theme) -> None:
         """Draw in THEME from now on."""
         self._theme = theme
