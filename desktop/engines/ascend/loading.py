@@ -8,8 +8,10 @@ the vision encoder, several cores on one device – is not asked for.
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from desktop.engines.ascend import experts, npus, places, problems, switches
@@ -17,6 +19,7 @@ from desktop.engines.ascend.environment import VISIBLE
 from desktop.engines.ascend.failures import NoPlatform, unloadable
 from desktop.engines.vllm import arguments, devices, versions
 from desktop.engines.vllm.loading import Loader
+from desktop.i18n import _
 
 BATCHED = 8192
 """Tokens a step by our own choice: what the recipe's engine takes in at once. More pages at once
@@ -85,8 +88,36 @@ class AscendLoader(Loader):
               cpu: bool) -> arguments.Arguments:
         """The arguments of the engine ``vllm``, and vllm-ascend's own."""
         built = arguments.build(values, known, cpu=cpu)
-        extra = {"additional_config": dict(ADDITIONAL)} if "additional_config" in known else {}
-        return arguments.Arguments({**built.values, **extra}, (*built.notes, *_warnings()))
+        notes = [*built.notes, *_warnings()]
+        extra: dict[str, Any] = {"additional_config": dict(ADDITIONAL)}
+        if arguments.uses_ngram(values) and not shows_tokens(_folder("vllm_ascend")):
+            extra["async_scheduling"] = False
+            notes.append(_("This vllm-ascend does not show the no-repeat n-gram the page's last "
+                           "tokens while steps are scheduled ahead: they are not. With “No-repeat "
+                           "n-gram” set to never they are."))
+        return arguments.Arguments(
+            {**built.values, **{key: value for key, value in extra.items() if key in known}},
+            tuple(notes))
+
+
+def shows_tokens(ascend: Path | None) -> bool:
+    """Whether the vllm-ascend in the folder ASCEND gives logits processors the true tokens also
+    where vLLM schedules steps ahead (the default since 0.18; vllm-ascend 0.18 does not). Read
+    from its source; True where that is laid out in another way."""
+    try:
+        text = (ascend / _RUNNER).read_text(encoding="utf-8") if ascend is not None else ""
+    except OSError:
+        return True
+    return not text or "logitsprocs_need_output_token_ids" in text
+
+
+_RUNNER = "worker/model_runner_v1.py"
+
+
+def _folder(package: str) -> Path | None:
+    spec = importlib.util.find_spec(package)
+    places_ = list(spec.submodule_search_locations or ()) if spec is not None else []
+    return Path(places_[0]) if places_ else None
 
 
 def stack_versions() -> dict[str, str]:

@@ -15,7 +15,7 @@ import pytest
 from desktop.engines import plugin
 from desktop.engines.ascend import experts, npus, smi
 from desktop.engines.ascend.failures import NoPlatform
-from desktop.engines.ascend.loading import ADDITIONAL, AscendLoader
+from desktop.engines.ascend.loading import ADDITIONAL, AscendLoader, shows_tokens
 from desktop.engines.model import weights
 from desktop.engines.registry import entry
 from desktop.engines.vllm import loading, preflight, versions
@@ -85,6 +85,32 @@ def test_settings_reach_it() -> None:
 
 def test_a_vllm_without_additional_config_is_not_given_it() -> None:
     assert "additional_config" not in built(KNOWN - {"additional_config"})
+
+
+def test_steps_are_not_scheduled_ahead_where_the_ngram_would_not_see_its_tokens(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = KNOWN | {"async_scheduling"}
+    runner = tmp_path / "vllm_ascend/worker/model_runner_v1.py"
+    runner.parent.mkdir(parents=True)
+    (tmp_path / "vllm_ascend/__init__.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert "async_scheduling" not in built(known)  # another layout
+    runner.write_text("NPUInputBatch(logitsprocs=build_logitsprocs())\n")
+    assert built(known)["async_scheduling"] is False
+    made = loader()
+    assert any("n-gram" in note for note in made.build(made.declared(), known, cpu=False).notes)
+    assert "async_scheduling" not in built(known, ngram="off")
+    assert "async_scheduling" not in built()
+    runner.write_text("NPUInputBatch(logitsprocs_need_output_token_ids=True)\n")
+    assert "async_scheduling" not in built(known)
+
+
+@pytest.mark.engines
+@pytest.mark.usefixtures("real_sources")
+def test_which_release_shows_the_ngram_its_tokens() -> None:
+    found = {version: shows_tokens(ascend_sources.roots(version)[0] / "vllm_ascend")
+             for version in ("0.18.0", "0.23.0.post1")}
+    assert found == {"0.18.0": False, "0.23.0.post1": True}
 
 
 @pytest.mark.engines
