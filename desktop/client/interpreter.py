@@ -23,6 +23,7 @@ from desktop.client.endings import NoInterpreter
 from desktop.client.examined import MARK, SCRIPT
 from desktop.client.probing import Answer, ask
 from desktop.client.staging import environment, stage
+from desktop.engines.ascend import support
 from desktop.engines.registry import EngineEntry
 from desktop.errors import Problem, VersoError
 from desktop.i18n import N_, _
@@ -36,8 +37,10 @@ THOROUGH_SECONDS = 180.0
 CONDA = "conda:"
 _DETAIL = 4_000
 
-_PACKAGES = {"msgspec": "msgspec", "PIL": "pillow"}
+_PACKAGES = {"msgspec": "msgspec", "PIL": "pillow", "vllm_ascend": "vllm-ascend",
+             "torch_npu": "torch-npu"}
 """Module → distribution, where the names differ or the worker needs it."""
+_NPU = ("vllm_ascend", "torch_npu")
 
 
 class NoEnvironment(VersoError):
@@ -229,7 +232,8 @@ def missing_here(entry: EngineEntry, *, choosable: bool = True) -> VersoError | 
     if not missing:
         return None
     if choosable:
-        return EngineNotInstalled(engine=_(entry.title), packages=", ".join(missing),
+        return EngineNotInstalled(engine=_(entry.title), packages=", ".join(
+            _PACKAGES.get(name, name) for name in missing),
                                   command=pip(sys.executable, missing,
                                               official=entry.official))
     return PackagesMissing(engine=_(entry.title), packages=", ".join(missing),
@@ -241,7 +245,8 @@ def pip(path: str, modules: Sequence[str], *, has_pip: bool = True,
         official: bool = False) -> str:
     """The command that installs what brings MODULES into the interpreter PATH. OFFICIAL: for an
     engine with the official code."""
-    packages = " ".join(shlex.quote(_package(name, official)) for name in modules)
+    packages = " ".join(map(shlex.quote, dict.fromkeys(
+        package for name in modules for package in _packages(name, modules, official))))
     if has_pip:
         return f"{shlex.quote(path)} -m pip install {packages}"
     return f"uv pip install --python {shlex.quote(path)} {packages}"
@@ -259,6 +264,16 @@ class _Wrong(VersoError):
 
     def problem(self) -> Problem:
         return self._problem
+
+
+def _packages(module: str, modules: Sequence[str], official: bool) -> tuple[str, ...]:
+    """The distributions to install for MODULE, beside MODULES."""
+    if not official and any(name in _NPU for name in modules) and module in ("vllm", *_NPU):
+        # One release of vllm-ascend goes with one of vLLM, and brings its torch-npu.
+        best = support.row(support.BEST)
+        assert best is not None
+        return (f"vllm=={best.vllm}", f"vllm-ascend=={best.ascend}")
+    return (_package(module, official),)
 
 
 def _package(module: str, official: bool = False) -> str:

