@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from desktop.cli.main import COMMANDS
 from tests.packaging.checkout import PYTHON, Checkout, installs
 from tests.support.data import ROOT
 
@@ -33,6 +34,13 @@ def test_first_start_sets_up_and_the_second_only_starts(checkout: Checkout) -> N
     assert second.returncode == 0
     assert second.stderr == ""
     assert checkout.called() == ["python -P -m desktop a b.pdf"]
+
+
+def test_every_command_is_taken_for_one_and_not_for_a_file(checkout: Checkout) -> None:
+    for command in COMMANDS:
+        ran = checkout.run(command, "-x")  # without a display files would be converted
+        assert ran.returncode == 0, ran.stderr
+        assert checkout.called()[-1] == f"python -P -m desktop {command} -x"
 
 
 @pytest.mark.parametrize("changed", ["pyproject.toml", "desktop/__init__.py"])
