@@ -5,20 +5,24 @@
 Starts vLLM's OpenAI server with the tiny model on the processor (environment of
 ``packaging/test --engines``). Each pair is one run of each, one straight after the other, the
 order changing from pair to pair, so that whatever else slows the machine down slows both. Every
-page gets exactly as many output tokens as asked for. With --together
-both run at the same time instead, and share the server: on a machine that others use, that is the
-firmer comparison. Prints the median of the ratios (ours by
-theirs) with the interval that holds the true median with 95 % or more (order statistics), and
-writes all of it as JSON to FILE.
+page gets exactly as many output tokens as asked for. With --together both run at the same time
+instead, and share the server. With --paced the server is none of vLLM's but one that only keeps a
+pace, and hardly needs the processor: that compares what the two mean by their figures on a machine
+that is busy with other things.
+
+Prints the median of the ratios (ours by theirs) with the interval that holds the true median with
+95 % or more (order statistics), and writes all of it as JSON to FILE.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import base64
 import contextlib
 import json
 import math
+import multiprocessing
 import os
 import platform
 import shlex
@@ -29,6 +33,7 @@ import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +51,9 @@ from desktop.engines.remote import upload
 from desktop.settings import Values
 from tests.accelerator import real, servers
 from tests.support import tiny_vllm
+
+FIRST, EACH = 0.4, 0.02
+"""Seconds, of the server that only keeps a pace."""
 
 SERVE = """
 import shlex, sys
@@ -105,7 +113,7 @@ class Theirs:
             [str(python), "-c", SERVE], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=self._log, text=True, env={**os.environ, **tiny_vllm.environment()})
 
-    def measure(self, lines: Path, server: servers.Server, model: Path,
+    def measure(self, lines: Path, server: Paced | servers.Server, model: Path,
                 args: argparse.Namespace) -> dict[str, float]:
         """Its figures."""
         name = f"theirs-{time.monotonic_ns()}.json"
@@ -148,6 +156,80 @@ class Theirs:
         self._process.kill()
         self._process.wait()
         self._log.close()
+
+
+def serve(pipe: Connection, tokens: int) -> None:
+    """A server that needs next to no processor: each answer begins after FIRST seconds, and a
+    token comes every EACH."""
+    def event(number: int) -> bytes:
+        finish = "length" if number == tokens else None
+        data = {"id": "c", "object": "chat.completion.chunk", "created": 0, "model": "m",
+                "choices": [{"index": 0, "delta": {"content": f" w{number}" if number else ""},
+                             "finish_reason": finish}] if number <= tokens else [],
+                "usage": {"prompt_tokens": 300, "completion_tokens": min(number, tokens),
+                          "total_tokens": 300 + min(number, tokens)}}
+        line = f"data: {json.dumps(data)}\n\n".encode()
+        return f"{len(line):x}\r\n".encode() + line + b"\r\n"
+
+    events = [event(number) for number in range(tokens + 2)]
+
+    async def chat(writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+                     b"Transfer-Encoding: chunked\r\n\r\n")
+        due = time.monotonic() + FIRST
+        for number, data in enumerate(events):
+            if 0 < number <= tokens:
+                await asyncio.sleep(max(0.0, due - time.monotonic()))
+                due += EACH
+                writer.write(events[0] + data if number == 1 else data)
+            elif number > tokens:
+                writer.write(data)
+        writer.write(b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n")
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+                length = [line for line in head.split("\r\n")
+                          if line.startswith("content-length")]
+                if length:
+                    await reader.readexactly(int(length[0].split(":")[1]))
+                if head.startswith("post /v1/chat"):
+                    await chat(writer)
+                else:
+                    body = b'{"data": [{"id": "deepseek-ocr-2", "max_model_len": 8192}]}'
+                    writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+                                 b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            writer.close()
+
+    async def main() -> None:
+        server = await asyncio.start_server(answer, "127.0.0.1", 0, limit=1 << 24)
+        pipe.send(server.sockets[0].getsockname()[1])
+        await asyncio.get_running_loop().run_in_executor(None, pipe.recv)
+
+    asyncio.run(main())
+
+
+class Paced:
+    """That server, in a process of its own."""
+
+    def __init__(self, tokens: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, there = context.Pipe()
+        self._process = context.Process(target=serve, args=(there, tokens), daemon=True)
+        self._process.start()
+        self.root = f"http://127.0.0.1:{self._pipe.recv()}"
+        self.url = f"{self.root}/v1"
+
+    def wait(self) -> None:
+        """It is ready."""
+
+    def stop(self) -> None:
+        """End it."""
+        self._process.kill()
+        self._process.join()
 
 
 def prefer() -> None:
@@ -199,6 +281,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=96)
     parser.add_argument("--warmup", type=int, default=0, help="rounds")
     parser.add_argument("--large", action="store_true", help="an A4 page instead of a small one")
+    parser.add_argument("--paced", action="store_true", help="a server that only keeps a pace")
     parser.add_argument("--prefer", action="store_true", help="go before others (root)")
     parser.add_argument("--together", action="store_true", help="both at the same time")
     parser.add_argument("--format", choices=("png", "jpeg"), default="png")
@@ -217,7 +300,8 @@ def main() -> None:
         Image.open(real.bitmap(folder, real.LARGE if args.large else real.SMALL)).save(page)
         lines = dataset(folder / "pages.jsonl", page, args.requests, args.format)
         rival = Theirs(python, folder)
-        server = servers.vllm("server", python, model, folder, real.Script(folder), ngram=False)
+        server: Paced | servers.Server = Paced(args.tokens) if args.paced else servers.vllm(
+            "server", python, model, folder, real.Script(folder), ngram=False)
         try:
             server.wait()
             pairs: list[dict[str, Any]] = []
@@ -254,7 +338,8 @@ def main() -> None:
             "machine": {"processor": platform.processor(), "cores": os.cpu_count()},
             "load": {key: getattr(args, key) for key in (
                 "pairs", "requests", "concurrency", "tokens", "warmup", "large",
-                "format", "together", "prefer")},
+                "format", "together", "prefer",
+                "paced")},
             "ratios": found, "pairs": pairs}, indent=1) + "\n")
 
 
