@@ -29,7 +29,7 @@ def another(setting: Setting) -> Value:
     if setting.kind is bool:
         return not setting.default
     if setting.kind is str:
-        return "something"
+        return "something" if setting.check is None or setting.check("something") else "1"
     low = setting.minimum if setting.minimum is not None else 0
     step = setting.step or 1
     value = setting.kind(low + step)
