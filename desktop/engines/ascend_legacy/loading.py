@@ -48,6 +48,9 @@ _PREFERRED = {
     "TOKENIZERS_PARALLELISM": "false",
     # Numbers are those of nvidia-smi; by itself CUDA counts from the fastest GPU.
     "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+    # Seconds that a step may take before the V0 engine gives itself up; by itself 60. The first
+    # one on an NPU compiles operators. Verso has a limit of its own for silence (stall_seconds).
+    "VLLM_ENGINE_ITERATION_TIMEOUT_S": "600",
 }
 """Set unless a person has."""
 _SETTINGS = {"gpu_memory_utilization": "memory_utilization", "max_model_len": "max_model_len",

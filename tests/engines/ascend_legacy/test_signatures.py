@@ -188,6 +188,11 @@ def test_the_experts_of_vllm_ascend(name: str) -> None:
     assert set(theirs[0]) - set(ours[0]) <= set(theirs[2])
 
 
+def test_the_v0_engine_has_a_limit_for_a_step() -> None:
+    assert "VLLM_ENGINE_ITERATION_TIMEOUT_S" in loading._PREFERRED
+    assert "envs.VLLM_ENGINE_ITERATION_TIMEOUT_S" in ast.unparse(real(ENGINE))
+
+
 def test_vllm_ascend_has_no_graphs_for_it() -> None:
     """So that the engine is eager on an NPU whatever the setting says."""
     body = ast.unparse(find(real("vllm_ascend/platform.py"), "NPUPlatform.check_and_update_config"))

@@ -37,6 +37,7 @@ def configured(arguments):
 
     model = sys.modules["deepseek_ocr2"].DeepseekOCR2ForCausalLM
     note("arguments", given=vars(arguments), v1=os.environ.get("VLLM_USE_V1"),
+         step_seconds=os.environ.get("VLLM_ENGINE_ITERATION_TIMEOUT_S"),
          registered=list(ModelRegistry.get_supported_archs()),
          plugins=sys.modules["vllm.plugins"].plugins_loaded,
          experts=getattr(getattr(model, "moe", None), "__module__", ""),
