@@ -65,7 +65,7 @@ def find(values: Values, model: str = MODEL, *,
     headers: milliseconds, except on a slow network drive.
     """
     if values["model"]:
-        return Place(Path(values["model"]).expanduser(), "chosen")
+        return Place(Path(values["model"]).expanduser().absolute(), "chosen")
     return next((place for place in places(model, environment=environment)
                  if check(place.folder).complete), None)
 
@@ -75,7 +75,7 @@ def locate(values: Values, model: str = MODEL) -> Path:
     found = find(values, model)
     if found is None:
         raise ModelMissing(model=model)
-    return found.folder
+    return found.folder.absolute()  # an engine has another working folder
 
 
 def places(model: str = MODEL, *,

@@ -43,6 +43,14 @@ def test_what_a_person_chose_counts_as_it_is(tmp_path: Path) -> None:
     assert (found.folder, found.origin) == (tmp_path / "nothing here", "chosen")
 
 
+def test_a_folder_is_where_a_person_is_not_where_the_engine_works(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert locate(Values({"model": "models/ocr"})) == tmp_path / "models" / "ocr"
+    assert locate(Values({"model": "~/ocr"})) == tmp_path / "home" / "ocr"
+
+
 def test_what_verso_downloaded_goes_before_the_caches(tmp_path: Path) -> None:
     hub = put(tmp_path / "hf" / REPOSITORY / "snapshots" / "c1")
     environment = {"HF_HUB_CACHE": str(tmp_path / "hf")}

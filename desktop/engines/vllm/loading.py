@@ -99,7 +99,15 @@ class Loader:
         self._progress = progress
 
     def load(self) -> Loaded:
-        """Blocks for as long as vLLM takes; raises VersoError."""
+        """Blocks for as long as vLLM takes; raises VersoError, ImportError."""
+        try:
+            return self._load()
+        except (VersoError, ImportError):
+            raise
+        except Exception as error:  # Importing it may fail in many ways, too.
+            raise self._explained(error) from error
+
+    def _load(self) -> Loaded:
         self._progress(_("Looking at the model"), 0.0)
         extra = arguments.passed_through(self._settings)
         values = self.declared()

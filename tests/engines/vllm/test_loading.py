@@ -142,6 +142,26 @@ def test_a_process_that_somebody_killed_is_worth_another_try() -> None:
     assert isinstance(explained(RuntimeError(said % ("{'EngineCore_DP0': -8}"))), StartFailed)
 
 
+def test_a_vllm_that_cannot_be_imported_is_not_tried_again(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with a torchvision that is not of torch's version; what is not there at all is the
+    worker's to say."""
+    def broken(_found: object) -> object:
+        raise RuntimeError("operator torchvision::nms does not exist")
+
+    def absent(_found: object) -> object:
+        raise ModuleNotFoundError("No module named 'torch'", name="torch")
+
+    loader = Loader({}, OutputTail(), lambda _step, _share: None)
+    monkeypatch.setattr(versions, "installed", lambda: broken(None))
+    with pytest.raises(StartFailed) as caught:
+        loader.load()
+    assert "operator torchvision::nms does not exist" in caught.value.problem().message
+    monkeypatch.setattr(versions, "installed", lambda: absent(None))
+    with pytest.raises(ModuleNotFoundError):
+        loader.load()
+
+
 def test_memory_that_an_ended_engine_still_holds_is_waited_for(
         monkeypatch: pytest.MonkeyPatch) -> None:
     left = [3.0, 3.0, 23.0]
