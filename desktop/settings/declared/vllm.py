@@ -109,6 +109,8 @@ VLLM: tuple[Setting, ...] = (
         "eager", bool, False, N_("Eager mode"),
         N_("Run without compiled graphs: the engine starts sooner and is slower."),
         Section.ENGINE, Applies.ENGINE_RESTART, engines=_LOCAL - {"ascend"}, shapes_result=False,
+        helps={"ascend-legacy": N_("Run without captured graphs on a GPU: the engine starts "
+                                   "sooner and is slower. On an NPU this engine always does.")},
     ),
     Setting(
         "npu_graphs", bool, False, N_("Graph mode"),
