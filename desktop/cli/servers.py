@@ -11,9 +11,10 @@ from typing import Any
 from desktop.cli.reporting import one_line, print_json
 from desktop.cli.status import Exit
 from desktop.engines.remote import addresses, keys
+from desktop.engines.remote.errors import BadAddress, NoServers
 from desktop.engines.remote.probe import Report, probe_all
-from desktop.errors import Problem
-from desktop.i18n import _
+from desktop.errors import Problem, VersoError
+from desktop.i18n import N_, _
 from desktop.settings.store import Store
 
 
@@ -28,13 +29,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help=_("one JSON document on stdout"))
 
 
+class WrongCall(VersoError):
+    """Arguments that do not go together."""
+
+    code = "cli.usage"
+    message = N_("{what}")
+    hint = N_("See verso servers --help.")
+
+
 def run(args: argparse.Namespace) -> int:
     """Look at servers, or keep or forget a key."""
-    if args.words[:1] == ["key"]:
-        return _key(args)
-    values = Store().load().values
-    servers = " ".join(args.words) or values["servers"]
-    model = args.model if args.model is not None else values["remote_model"]
+    try:
+        if args.words[:1] == ["key"]:
+            return _key(args)
+        if args.delete:
+            raise WrongCall(what=_("--delete belongs to a key: verso servers key ADDRESS "
+                                   "--delete."))
+        return _probe(args)
+    except (WrongCall, NoServers, BadAddress, keys.BadKey) as error:
+        return _failed(args, error, Exit.USAGE)
+    except VersoError as error:
+        return _failed(args, error, Exit.SOME_FAILED)
+
+
+def _probe(args: argparse.Namespace) -> int:
+    loaded = Store().load()
+    for problem in loaded.problems:
+        _complain(problem)
+    servers = " ".join(args.words) or loaded.values["servers"]
+    model = args.model if args.model is not None else loaded.values["remote_model"]
     reports = asyncio.run(probe_all(servers, model))
     if args.json:
         print_json({"version": 1, "servers": [_document(report) for report in reports]})
@@ -45,20 +68,37 @@ def run(args: argparse.Namespace) -> int:
 
 def _key(args: argparse.Namespace) -> int:
     if len(args.words) != 2:
-        print("verso: " + _("name one server: verso servers key ADDRESS"), file=sys.stderr)
-        return Exit.USAGE
+        raise WrongCall(what=_("One server is to be named: verso servers key ADDRESS."))
     server = addresses.normal(args.words[1])
     if args.delete:
         gone = keys.delete(server)
-        print((_("The key for {server} is forgotten.") if gone
-               else _("There was no key for {server}.")).format(server=server))
+        if args.json:
+            print_json({"version": 1, "address": server, "kept": False})
+        else:
+            print((_("The key for {server} is forgotten.") if gone
+                   else _("There was no key for {server}.")).format(server=server))
         return Exit.OK
     # Never an argument: other users see those, and the shell keeps them.
     value = getpass.getpass(_("Key for {server}: ").format(server=server)) \
         if sys.stdin.isatty() else sys.stdin.readline()
     keys.store(server, value)
-    print(_("The key for {server} is in the system's keyring.").format(server=server))
+    if args.json:
+        print_json({"version": 1, "address": server, "kept": True})
+    else:
+        print(_("The key for {server} is in the system's keyring.").format(server=server))
     return Exit.OK
+
+
+def _failed(args: argparse.Namespace, error: VersoError, status: Exit) -> int:
+    problem = error.problem()
+    _complain(problem)
+    if args.json:
+        print_json({"version": 1, "error": _problem(problem)})
+    return status
+
+
+def _complain(problem: Problem) -> None:
+    print(one_line(f"verso: {problem.line()}"), file=sys.stderr)
 
 
 def _lines(report: Report) -> list[str]:

@@ -57,9 +57,37 @@ def test_json(serve: Callable[..., FakeServer], capsys: pytest.CaptureFixture[st
     assert second["error"]["code"] == "remote.key_wanted"
 
 
+@pytest.mark.parametrize(("words", "status", "code"), [
+    ((), 2, "remote.no_servers"), (("ftp://x",), 2, "remote.address"),
+    (("http://user:pw@gpu1",), 2, "remote.address"), (("gpu1:99999",), 2, "remote.address"),
+    (("--delete", "gpu1"), 2, "cli.usage"), (("key",), 2, "cli.usage"),
+    (("key", "gpu1", "gpu2"), 2, "cli.usage"), (("key", "ftp://x"), 2, "remote.address"),
+    (("key", "gpu1"), 2, "remote.key_format")])
+def test_a_wrong_call_is_status_2_and_one_line(
+        words: tuple[str, ...], status: int, code: str, monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    assert main(["servers", *words]) == status
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("verso: ")
+    assert len(err.splitlines()) == 1
+    assert main(["servers", "--json", *words]) == status
+    assert json.loads(capsys.readouterr().out)["error"]["code"] == code
+
+
+def test_what_is_wrong_with_the_settings_file_is_said(verso_home: Path, server: FakeServer,
+                                                      capsys: pytest.CaptureFixture[str]) -> None:
+    folder = verso_home / "config"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "settings.json").write_text("{")
+    assert main(["servers", server.url]) == 0
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
 def test_those_of_the_settings(server: FakeServer, verso_home: Path,
                                capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["servers"]) == 1
+    assert main(["servers"]) == 2
     assert "No server is set" in capsys.readouterr().err
     folder = verso_home / "config"
     folder.mkdir(parents=True, exist_ok=True)
