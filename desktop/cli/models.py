@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import getpass
+import shlex
 import sys
 import time
 from collections.abc import Callable
@@ -87,6 +88,13 @@ def run(args: argparse.Namespace) -> int:
         values = _values(args, loaded.values)
         if args.path is not None and args.action != "check":
             raise WrongCall(what=_("Only `check` takes a folder here; `download` has --folder."))
+        for action, option, given in (
+                ("download", "--folder", args.folder), ("download", "--revision", args.revision),
+                ("download", "--verify", args.verify), ("check", "--quick", args.quick),
+                ("token", "--forget", args.forget)):
+            if given and args.action != action:
+                raise WrongCall(what=_("{option} belongs to `{action}`.").format(
+                    option=option, action=action))
     except VersoError as error:
         _complain(error.problem())
         return Exit.USAGE
@@ -164,7 +172,8 @@ def _report_finished(args: argparse.Namespace, values: Values, folder: Path, siz
     used = find(values)
     if used is None or used.folder != folder:
         print(_("To use it, choose this folder in the setting “{title}”, or give {flag}.").format(
-            title=_(setting("model").title), flag=f"{setting('model').flag} {folder}"))
+            title=_(setting("model").title),
+            flag=f"{setting('model').flag} {shlex.quote(str(folder))}"))
 
 
 def _check(args: argparse.Namespace, values: Values) -> int:
@@ -172,6 +181,8 @@ def _check(args: argparse.Namespace, values: Values) -> int:
         places(), None)
     if place is None:
         raise ModelMissing(model=MODEL)
+    if not place.folder.is_dir():
+        raise ModelIncomplete(folder=place.folder, what=_("there is no such folder"))
     found = check(place.folder)
     if not found.complete:
         raise ModelIncomplete(folder=place.folder, what=found.words())

@@ -185,7 +185,7 @@ def test_a_folder_of_ones_own_choice(hub: Hub, tmp_path: Path,
                                      capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "with space" / "model"
     assert verso("download", "--hub-address", hub.address, "--folder", str(folder)) == 0
-    assert f"--model {folder}" in capsys.readouterr().out
+    assert f"--model '{folder}'" in capsys.readouterr().out  # to be typed as it is
     assert verso("check", str(folder)) == 0
     with open(folder / SHARD, "r+b") as file:
         file.seek(1_000_000)
@@ -196,6 +196,9 @@ def test_a_folder_of_ones_own_choice(hub: Hub, tmp_path: Path,
     said = capsys.readouterr()
     assert json.loads(said.out)["error"]["code"] == "model.damaged"
     assert SHARD in said.err
+    for nothing in (tmp_path / "none", folder / SHARD):
+        assert verso("check", str(nothing)) == 1
+        assert "there is no such folder" in capsys.readouterr().err
     os.truncate(folder / SHARD, 100)
     assert verso("check", str(folder)) == 1
     assert "100 of" in capsys.readouterr().err
@@ -210,7 +213,9 @@ def test_errors_are_typed_in_json(hub: Hub, capsys: pytest.CaptureFixture[str]) 
 
 @pytest.mark.parametrize("words", [
     ["fetch"], [], ["download", "x"], ["download", "--hub", "elsewhere"],
-    ["list", "--offline", "7"], ["download", "--hub-address", "ftp://x"]])
+    ["list", "--offline", "7"], ["download", "--hub-address", "ftp://x"], ["list", "--forget"],
+    ["check", "--verify"], ["download", "--quick"], ["check", "--folder", "/x"],
+    ["token", "--revision", "main"]])
 def test_wrong_calls(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert verso(*words) == 2
     assert capsys.readouterr().err.startswith("verso: ")
