@@ -234,7 +234,7 @@ def test_it_is_offered_where_an_engine_fails(page: Open, window: MainWindow,
     assert chooser is not None
     memory = Problem("vllm.memory", "Too little.", "Lower it.")
     for problem, buttons in ((memory, [True, True]),
-                             (Problem("worker.died", "Stopped.", "Again."), [True, False])):
+                             (Problem("worker.died", "Stopped.", "Again."), [False, True])):
         chooser.show_engine(EngineView("vllm", EngineState.FAILED, problem=problem))
         assert [not chooser.remedy.isHidden(), not chooser.examine.isHidden()] == buttons
     chooser.show_engine(EngineView("vllm", EngineState.FAILED, problem=memory))

@@ -110,10 +110,11 @@ class EngineChooser(QWidget):
         self._remedy = remedy(problem) if problem and failed else None
         if self._remedy is None and self._why.get(chosen) and not failed:
             self._remedy = Remedy("show", _("Choose interpreter…"), "engine_interpreter")
+        if self._remedy is not None and self._remedy.action == "examine":
+            self._remedy = None  # it has a button of its own, with room for its words
         self.remedy.setText(self._remedy.text if self._remedy else "")
         self.remedy.setAccessibleName(self._remedy.text if self._remedy else _("What to do"))
         self.remedy.setVisible(self._remedy is not None)
         self.again.setVisible(engine is not None and engine.state is EngineState.FAILED)
-        self.examine.setVisible(engine is not None and engine.state is EngineState.FAILED
-                                and (self._remedy is None or self._remedy.action != "examine"))
+        self.examine.setVisible(failed)
         self.details.setVisible(ready is not None)
