@@ -116,8 +116,8 @@ class EngineLink:
 
     @property
     def in_flight(self) -> int:
-        """Pages that it has."""
-        return len(self._running)
+        """Pages that it reads."""
+        return sum(bool(tracked.timing.started) for tracked in self._running.values())
 
     async def start(self, concurrency: int) -> float:
         """Start an engine in place of the one that runs; seconds until it was ready. Raises
@@ -162,7 +162,10 @@ class EngineLink:
     def find_silent(self) -> None:
         """Break the level where nothing has been heard of a page for too long."""
         now, limit = self._clock.now(), float(self._values["stall_seconds"])
-        if any(now - tracked.heard > limit for tracked in self._running.values()):
+        # A page that waits its turn is silent as long as others are read.
+        watched = [tracked for tracked in self._running.values() if tracked.timing.started] or list(
+            self._running.values())
+        if any(now - tracked.heard > limit for tracked in watched):
             declared = setting("stall_seconds")
             self._break(EngineSilent(seconds=f"{limit:g}", title=_(declared.title),
                                      flag=declared.flag))

@@ -1,8 +1,14 @@
-"""One round: pages handed over as the strategy says, each followed to its end."""
+"""One round: pages handed over as the strategy says, each followed to its end.
+
+Continuously, a few pages more are handed over than are read at once, as in a conversion: the worker
+keeps the limit, and has the next page at hand when one has ended. Such a page counts as handed over
+from the moment when there was a place for it.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import bisect
 from collections.abc import Callable
 
 from desktop.benchmark.clock import Clock
@@ -10,6 +16,7 @@ from desktop.benchmark.feed import Feed, Ready
 from desktop.benchmark.link import EngineLink
 from desktop.benchmark.plan import Level
 from desktop.benchmark.records import Timing
+from desktop.jobs.scheduler import PREFETCH
 
 
 class RoundReading:
@@ -26,6 +33,13 @@ class RoundReading:
         self._skip_blank = skip_blank
         self._ended = ended
         self._pending: dict[asyncio.Future[Timing], Ready] = {}
+        self._batch = level.strategy.name == "batch"
+        self._most = level.concurrency + (0 if self._batch else PREFETCH)
+        """Pages that the worker may have."""
+        self._turns: dict[int, int] = {}
+        """Number of a page → how many were handed over before it."""
+        self._ends: list[float] = []
+        """When pages ended that had been handed over, in order."""
         self.timings: list[Timing] = []
         """Those that have ended."""
         self.begin = 0.0
@@ -37,17 +51,17 @@ class RoundReading:
         begin together."""
         await self._feed.fill()
         self.begin = self._clock.now()
-        together = self._level.strategy.name == "batch"
         for number in range(1, count + 1):
-            if len(self._pending) >= self._level.concurrency:
-                await self._wait(everything=together)
-            free = self._clock.now()
+            if len(self._pending) >= self._most:
+                await self._wait(everything=self._batch)
+            waiting = self._clock.now()
             ready = await self._feed.next()
-            self.starved += self._clock.now() - free
+            self._note_starved(waiting)
             timing = self._skipped(ready, number)
             if timing is not None:
                 self._end(timing, ready)
             else:
+                self._turns[number] = len(self._turns)
                 done = self._link.submit(f"{self._name}-{number}", ready, number)
                 self._pending[done] = ready
         while self._pending:
@@ -67,9 +81,25 @@ class RoundReading:
         done, _rest = await asyncio.wait(
             self._pending, return_when=asyncio.ALL_COMPLETED if everything
             else asyncio.FIRST_COMPLETED)
-        for future in done:
-            timing = future.result()
+        for timing, future in sorted(((future.result(), future) for future in done),
+                                     key=lambda pair: pair[0].ended):
+            before = self._turns[timing.number] - self._level.concurrency
+            if 0 <= before < len(self._ends) and not self._batch:
+                # It waited at hand until so many had ended.
+                timing.submitted = max(timing.submitted, self._ends[before])
+            bisect.insort(self._ends, timing.ended)
             self._end(timing, self._pending.pop(future))
+
+    def _note_starved(self, since: float) -> None:
+        """A page has been waited for, from SINCE on: whether a place was free meanwhile."""
+        ends = sorted(done.result().ended for done in self._pending
+                      if done.done() and not done.cancelled() and done.exception() is None)
+        spare = len(self._pending) - self._level.concurrency + 1
+        if spare > 0:
+            if len(ends) < spare:
+                return  # all places were taken all the time
+            since = max(since, ends[spare - 1])
+        self.starved += max(0.0, self._clock.now() - since)
 
     def _end(self, timing: Timing, ready: Ready) -> None:
         ready.discard()

@@ -132,7 +132,25 @@ def test_strategies_compared(bench: Any) -> None:
 def test_as_many_in_flight_as_asked_and_never_more(bench: Any) -> None:
     ran = bench(Plan(levels=(5,), warmup=0, rounds=1, requests=Requests(count=23)))
     assert ran.clients[0].most_at_once == 5
+    assert ran.clients[0].most_handed_over == 5 + 2  # two at hand, as in a conversion
     assert all(submitted.timed for submitted in ran.clients[0].submitted)
+
+
+def test_a_page_at_hand_counts_from_when_there_was_a_place(bench: Any) -> None:
+    ran = bench(Plan(levels=(2,), cold=False, warmup=0, rounds=1, requests=Requests(count=6)),
+                page(1, 1.0), page(1, 3.0), page(1, 1.5), pages=3)
+    requests = ran.levels[0].rounds[0].requests
+    begin = requests[0].submitted
+    # ends: 1 at 1, 3 at 2.5, 2 at 3, 4 at 3.5, 6 at 5, 5 at 6
+    assert [one.submitted - begin for one in requests] == [
+        approx(at) for at in (0, 0, 1, 2.5, 3, 3.5)]
+    assert [one.ttft for one in requests] == [approx(each) for each in (1, 3, 1.5, 1, 3, 1.5)]
+
+
+def test_batches_are_not_handed_over_ahead(bench: Any) -> None:
+    ran = bench(Plan(strategies=(Strategy("batch", 3),), cold=False, warmup=0, rounds=1,
+                     requests=Requests(count=9)))
+    assert ran.clients[0].most_handed_over == 3
 
 
 def test_an_engine_for_each_level_and_a_cold_round_each(bench: Any) -> None:

@@ -25,6 +25,7 @@ from desktop.protocol.messages import (
     EngineFailed,
     Event,
     Hello,
+    PageStarted,
     SetConcurrency,
     StartEngine,
     SubmitPage,
@@ -108,7 +109,9 @@ class InProcessClient:
         self._task: asyncio.Task[int] | None = None
         self._concurrency = 0
         self._pages: dict[str, SubmitPage] = {}
+        self._reading: set[str] = set()
         self.most_at_once = 0
+        self.most_handed_over = 0
         self.submitted: list[SubmitPage] = []
 
     def start(self, engine: str, settings: dict[str, Any], *,
@@ -128,7 +131,7 @@ class InProcessClient:
         assert self._worker is not None
         self._pages[page.page_id] = page
         self.submitted.append(page)
-        self.most_at_once = max(self.most_at_once, len(self._pages))
+        self.most_handed_over = max(self.most_handed_over, len(self._pages))
         self._worker.take(page)
 
     def close(self, timeout: float = 5.0) -> None:
@@ -138,6 +141,10 @@ class InProcessClient:
     def _sent(self, event: Event) -> None:
         if getattr(event, "finish", None) is not None:
             self._pages.pop(event.page_id, None)  # type: ignore[attr-defined]
+            self._reading.discard(event.page_id)  # type: ignore[attr-defined]
+        if isinstance(event, PageStarted):
+            self._reading.add(event.page_id)
+            self.most_at_once = max(self.most_at_once, len(self._reading))
         if isinstance(event, EngineFailed):
             self._tell(event)
             problem = Problem(*event.problem.problem())
