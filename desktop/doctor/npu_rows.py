@@ -28,7 +28,10 @@ _CANN = ("ascend.environment.toolkit", "ascend.environment.machine", "ascend.env
 _NNAL = ("ascend.environment.atb", "ascend.environment.atb_abi")
 _LIBRARIES = ("ascend.library", "ascend.torch_library")
 _VARIABLES = ("ascend.not_set", "ascend.environment.variable")
-_EXPERTS = ("ascend.experts", "ascend.import", "ascend.experts_unknown")
+_LACKING = "ascend.experts."
+"""Begins the codes of what the MoE patch lacks; a package's name follows."""
+_EXPERTS = ("ascend.experts", "ascend.import", "ascend.experts_unknown",
+            "ascend.experts.torch_npu", "ascend.experts.vllm_ascend", "ascend.experts.vllm")
 _MARKS = {Level.GOOD: Mark.GOOD, Level.WARNING: Mark.DOUBT, Level.PROBLEM: Mark.WRONG}
 
 
@@ -83,6 +86,15 @@ class _Rows:
         for verdict in report.versions:
             if verdict.what not in ("cann", "driver"):  # those have rows above
                 yield self._version(verdict)
+        lacking = self._take([problem.code for _mark, problem in self._left
+                              if problem.code.startswith(_LACKING)])
+        if lacking:  # of a package whose own row is not there
+            yield Row(_(TITLES["moe"]), _("cannot be put in place"),
+                      worst(mark for mark, _problem in lacking),
+                      tuple(problem for _mark, problem in lacking))
+        if any(problem.code in _EXPERTS for _mark, problem in self._left):
+            # There is no verdict of versions for it where vllm-ascend is missing.
+            yield self._row(_(TITLES["moe"]), _("not known"), _EXPERTS)
         for mark, problem in self._left:
             if problem.code != "ascend.version":  # those stand at their rows
                 yield Row(_("Else"), "", mark, (problem,))
@@ -133,6 +145,9 @@ class _Rows:
         problems = tuple(problem for _mark, problem in self._left
                          if problem.code == "ascend.version" and problem.message == verdict.why)
         mark = _MARKS[verdict.level]
+        lacking = self._take([_LACKING + verdict.what.replace("-", "_")])
+        problems += tuple(problem for _mark, problem in lacking)
+        mark = worst([mark, *(each for each, _problem in lacking)])
         if verdict.what == "moe":
             taken = self._take(_EXPERTS)
             problems += tuple(problem for _mark, problem in taken)

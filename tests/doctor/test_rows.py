@@ -66,6 +66,17 @@ def test_a_fault_that_no_row_is_for_is_told_all_the_same(tmp_path: Path) -> None
     assert row.mark is Mark.WRONG
 
 
+def test_what_the_moe_patch_lacks_is_at_its_package(tmp_path: Path) -> None:
+    lacking = tuple(Problem(f"ascend.experts.{name}", f"No {name}.", "Install it.")
+                    for name in ("torch_npu", "vllm_ascend", "vllm"))
+    report = replace(healthy(tmp_path).look(), warnings=lacking)
+    at = {problem: row.title for row in every(of(npus=report)) for problem in row.problems}
+    assert [at[each] for each in lacking] == ["torch-npu", "vllm-ascend", "vLLM"]
+    bare = replace(report, versions=())
+    at = {problem: row.title for row in every(of(npus=bare)) for problem in row.problems}
+    assert [at[each] for each in lacking] == ["MoE patch"] * 3
+
+
 def test_two_npus_and_what_each_has(tmp_path: Path) -> None:
     tree = healthy(tmp_path)
     found = of(npus=tree.look(tensor_parallel=2))
