@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import time
 import zlib
@@ -10,6 +9,8 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 _COLUMNS = ("id, started, name, engine, model, device, digest, ended, levels, concurrency, speed, "
             "unit")
@@ -49,8 +50,7 @@ class Benchmarks:
 
     def add(self, document: Mapping[str, Any], row: BenchmarkRow) -> int:
         """Keep a run's JSON DOCUMENT; ROW says it in short (its id is not used). The new id."""
-        data = zlib.compress(json.dumps(document, separators=(",", ":")).encode(
-            "utf-8", "replace"), 6)
+        data = zlib.compress(_encoded(document), 6)
         with self._change():
             cursor = self._db.execute(
                 "INSERT INTO benchmarks (started, name, engine, model, device, digest, ended, "
@@ -68,7 +68,7 @@ class Benchmarks:
         """The JSON document of a run; None: there is no such run."""
         row = self._db.execute("SELECT document FROM benchmarks WHERE id = ?",
                                (benchmark_id,)).fetchone()
-        return None if row is None else dict(json.loads(zlib.decompress(row[0])))
+        return None if row is None else _decoded(zlib.decompress(row[0]))
 
     def rename(self, benchmark_id: int, name: str) -> None:
         """Call a run by a name."""
@@ -80,3 +80,34 @@ class Benchmarks:
         """Forget a run."""
         with self._change():
             self._db.execute("DELETE FROM benchmarks WHERE id = ?", (benchmark_id,))
+
+
+_PAUSE = 0.0005
+"""Seconds for which others may have Python between two levels: a run of a hundred levels is tens of
+megabytes, and the window must not wait for all of them at once."""
+
+
+def _encoded(document: Mapping[str, Any]) -> bytes:
+    """DOCUMENT as JSON, level by level."""
+    levels = []
+    for level in document.get("levels", ()):
+        levels.append(msgspec.json.encode(level))
+        time.sleep(_PAUSE)
+    rest = {key: value for key, value in document.items() if key != "levels"}
+    head = msgspec.json.encode(rest)
+    return b"".join((head[:-1], b"," if rest else b"", b'"levels":[', b",".join(levels), b"]}"))
+
+
+def _decoded(data: bytes) -> dict[str, Any]:
+    """What :func:`_encoded` was given."""
+    raw = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+    found: dict[str, Any] = {}
+    for key, value in raw.items():
+        if key != "levels":
+            found[key] = msgspec.json.decode(value)
+            continue
+        found[key] = []
+        for level in msgspec.json.decode(value, type=list[msgspec.Raw]):
+            found[key].append(msgspec.json.decode(level))
+            time.sleep(_PAUSE)
+    return found

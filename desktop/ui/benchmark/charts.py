@@ -42,6 +42,18 @@ def place(concurrency: float) -> float:
     return math.log2(max(concurrency, 1e-9))
 
 
+def still(plot: pg.PlotWidget) -> None:
+    """Take from PLOT what is not for these pages: moving, menus, its own export."""
+    plot.setFrameShape(QFrame.Shape.NoFrame)
+    plot.setMenuEnabled(False)
+    plot.setMouseEnabled(False, False)
+    plot.hideButtons()
+    plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    for action in plot.scene().contextMenu:
+        action.deleteLater()
+    plot.scene().contextMenu = []
+
+
 class Chart(QFrame):
     """A card with a title and a plot whose horizontal axis is the pages at once."""
 
@@ -58,11 +70,7 @@ class Chart(QFrame):
         self.head.setSpacing(8)
         column.addLayout(self.head)
         self.plot = pg.PlotWidget()
-        self.plot.setFrameShape(QFrame.Shape.NoFrame)
-        self.plot.setMenuEnabled(False)
-        self.plot.setMouseEnabled(False, False)
-        self.plot.hideButtons()
-        self.plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        still(self.plot)
         self.plot.setMinimumHeight(120)
         self.plot.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         item = self.plot.getPlotItem()
@@ -158,6 +166,24 @@ class Chart(QFrame):
         item.getAxis("left").setTicks([[(value, number_of_axis(value))
                                         for value in steps(self._top)] if most > 0 else []])
 
+    def _draw_points(self, rows: Sequence[Row], heights: Sequence[float]) -> None:
+        """Full where a level has ended, open where it runs."""
+        for points, ended in ((self.points, True), (self.open_points, False)):
+            some = [(place(row.concurrency), height, row)
+                    for row, height in zip(rows, heights, strict=True) if bool(row.ended) is ended]
+            points.setData([one[0] for one in some], [one[1] for one in some],
+                           data=[one[2] for one in some])
+
+    def _tip_of(self, x: float, y: float, data: object) -> str:
+        return self._tip(data) if isinstance(data, Row) else ""
+
+    def _tip(self, row: Row) -> str:
+        """A point in words."""
+        raise NotImplementedError
+
+    points: pg.ScatterPlotItem
+    open_points: pg.ScatterPlotItem
+
     def _xy(self, rows: Sequence[Row],
             values: Sequence[float | None]) -> tuple[list[float], list[float]]:
         pairs = sorted((place(row.concurrency), value)
@@ -216,13 +242,14 @@ class ThroughputChart(Chart):
         self.other_points = pg.ScatterPlotItem(symbol="s", size=8, pxMode=True)
         self.bars = pg.ErrorBarItem(beam=0.0)
         self.curve = pg.PlotCurveItem(antialias=True)
-        self.points = pg.ScatterPlotItem(size=8, pxMode=True, hoverable=True,
-                                         tip=lambda x, y, data: str(data))
+        self.points = pg.ScatterPlotItem(size=8, pxMode=True, hoverable=True, tip=self._tip_of)
+        self.open_points = pg.ScatterPlotItem(size=8, pxMode=True)
         self.knee_line = pg.InfiniteLine(angle=90)
         self.knee_text = pg.TextItem()
         self.reference_text = pg.TextItem()
         for part in (self.reference, self.other_curve, self.other_points, self.bars, self.curve,
-                     self.points, self.knee_line, self.knee_text, self.reference_text):
+                     self.points, self.open_points, self.knee_line, self.knee_text,
+                     self.reference_text):
             self.plot.addItem(part)
         for text in (self.knee_text, self.reference_text):
             text.setFont(self._small)
@@ -231,6 +258,11 @@ class ThroughputChart(Chart):
     def _tint(self) -> None:
         self.reference.setPen(self._pen("secondary", 1.5, Qt.PenStyle.DashLine))
         self.curve.setPen(self._pen("accent"))
+        for points, token in ((self.points, "accent"), (self.open_points, "surface")):
+            points.setPen(self._pen("accent"))
+            points.setBrush(colour(self._theme, token))
+        self.other_points.setPen(self._other_pen())
+        self.other_points.setBrush(self._other_pen().color())
         self.other_curve.setPen(self._other_pen())
         self.bars.setOpts(pen=self._pen("accent", 1.5))
         self.knee_line.setPen(self._pen("warning", 1.5, Qt.PenStyle.DashLine))
@@ -285,14 +317,10 @@ class ThroughputChart(Chart):
         self.curve.setData(xs, means)
         deviations = np.array([self._figure(row).sd or 0.0 for row in rows])
         self.bars.setData(x=np.array(xs), y=np.array(means), height=2 * deviations)
-        self.points.setData(xs, means, data=[self._tip(row) for row in rows],
-                            pen=[self._pen("accent") for _row in rows], brush=[
-                                QColor(self._theme.accent if row.ended else self._theme.surface)
-                                for row in rows])
+        self._draw_points(rows, means)
         other_xs, other_ys = self._xy(others, [self._figure(row).mean for row in others])
         self.other_curve.setData(other_xs, other_ys)
-        self.other_points.setData(other_xs, other_ys, pen=self._other_pen(),
-                                  brush=self._other_pen().color())
+        self.other_points.setData(other_xs, other_ys)
         self._draw_knee()
         self._draw_reference_text(published)
         self._draw_legend()
@@ -376,11 +404,12 @@ class LatencyChart(Chart):
         self.other_curve = pg.PlotCurveItem(antialias=True)
         self.other_points = pg.ScatterPlotItem(symbol="s", size=8, pxMode=True)
         self.curve = pg.PlotCurveItem(antialias=True)
-        self.points = pg.ScatterPlotItem(size=8, pxMode=True, hoverable=True,
-                                         tip=lambda x, y, data: str(data))
+        self.points = pg.ScatterPlotItem(size=8, pxMode=True, hoverable=True, tip=self._tip_of)
+        self.open_points = pg.ScatterPlotItem(size=8, pxMode=True)
         self.knee_line = pg.InfiniteLine(angle=90)
         for part in (self._low, self._high, self.band, self.first, self.other_curve,
-                     self.other_points, self.curve, self.points, self.knee_line):
+                     self.other_points, self.curve, self.points, self.open_points,
+                     self.knee_line):
             self.plot.addItem(part)
 
     def _tint(self) -> None:
@@ -392,6 +421,11 @@ class LatencyChart(Chart):
         self.band.setBrush(ground)
         self.first.setPen(self._pen("secondary", 1.5, Qt.PenStyle.DotLine))
         self.curve.setPen(self._pen("accent"))
+        for points, token in ((self.points, "accent"), (self.open_points, "surface")):
+            points.setPen(self._pen("accent"))
+            points.setBrush(colour(self._theme, token))
+        self.other_points.setPen(self._other_pen())
+        self.other_points.setBrush(self._other_pen().color())
         self.other_curve.setPen(self._other_pen())
         self.knee_line.setPen(self._pen("warning", 1.5, Qt.PenStyle.DashLine))
 
@@ -408,16 +442,12 @@ class LatencyChart(Chart):
         self._low.setData(xs, middle)
         self._high.setData(xs, [row.latency.p99 if row.latency else 0.0 for row in rows])
         self.curve.setData(xs, middle)
-        self.points.setData(xs, middle, data=[self._tip(row) for row in rows],
-                            pen=self._pen("accent"), brush=[
-                                QColor(self._theme.accent if row.ended else self._theme.surface)
-                                for row in rows])
+        self._draw_points(rows, middle)
         self.first.setData(*self._xy(rows, [row.ttft.p50 if row.ttft else None for row in rows]))
         other_xs, other_ys = self._xy(
             others, [row.latency.p50 if row.latency else None for row in others])
         self.other_curve.setData(other_xs, other_ys)
-        self.other_points.setData(other_xs, other_ys, pen=self._other_pen(),
-                                  brush=self._other_pen().color())
+        self.other_points.setData(other_xs, other_ys)
         knee = self.shown.knee
         self.knee_line.setVisible(knee is not None)
         if knee is not None:

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from desktop.i18n import N_, _
+from desktop.ui.benchmark.charts import still
 from desktop.ui.benchmark.readings import Device, Readings
 from desktop.ui.panels.captions import small
 from desktop.ui.texts import say
@@ -46,11 +47,7 @@ class _Plot(QFrame):
         say(heading, text=title)
         column.addWidget(heading)
         self.plot = pg.PlotWidget()
-        self.plot.setFrameShape(QFrame.Shape.NoFrame)
-        self.plot.setMenuEnabled(False)
-        self.plot.setMouseEnabled(False, False)
-        self.plot.hideButtons()
-        self.plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        still(self.plot)
         self.plot.setMinimumHeight(64)
         say(self.plot, accessibleName=title)
         item = self.plot.getPlotItem()

@@ -19,6 +19,10 @@ from desktop.i18n import N_, _, ngettext
 from desktop.ui import words
 
 NONE = "–"
+PAUSE = 0.0005
+"""Seconds for which a thread that works through a large run lets others have Python: without it
+they would get it every 5 ms at best, and the window asks for it a thousand times to draw a
+table."""
 
 
 @dataclass(frozen=True)
@@ -332,8 +336,13 @@ class Shown:
 
 
 def shown_of(document: Mapping[str, Any], name: str = "") -> Shown:
-    """DOCUMENT as it is shown. Takes a moment for large ones: not on the window's thread."""
-    return Shown(tuple(row_of(level) for level in document["levels"]), document, name)
+    """DOCUMENT as it is shown. Takes a moment for large ones: not on the window's thread, which is
+    let through between two levels."""
+    rows = []
+    for level in document["levels"]:
+        rows.append(row_of(level))
+        time.sleep(PAUSE)
+    return Shown(tuple(rows), document, name)
 
 
 def when(started: str) -> str:

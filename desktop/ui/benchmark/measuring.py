@@ -12,7 +12,7 @@ import logging
 import threading
 from collections.abc import Awaitable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,7 +20,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
 from desktop import paths
 from desktop.benchmark import history
-from desktop.benchmark.document import document, level_document
+from desktop.benchmark.document import comparison, document, knee, level_document
 from desktop.benchmark.events import (
     BenchEvent,
     EngineProgress,
@@ -36,6 +36,7 @@ from desktop.benchmark.events import (
 )
 from desktop.benchmark.plan import Plan
 from desktop.benchmark.records import Round
+from desktop.benchmark.results import Result
 from desktop.benchmark.run import Benchmark
 from desktop.benchmark.sampling import Sample
 from desktop.benchmark.workload import Workload, gather
@@ -46,7 +47,7 @@ from desktop.jobs.events import ProgressView
 from desktop.jobs.session import Session
 from desktop.settings import Values
 from desktop.ui.background import in_background
-from desktop.ui.benchmark.figures import Row, Shown, row_of, running, shown_of
+from desktop.ui.benchmark.figures import Row, Shown, row_of, running
 from desktop.ui.engine_use import EngineUse
 from desktop.ui.tasks import Tasks
 
@@ -101,8 +102,8 @@ class Pending:
         self._rounds: dict[int, list[Round]] = {}
         self._starts: dict[int, float] = {}
 
-    def add(self, event: BenchEvent) -> None:
-        """Merge EVENT."""
+    def add(self, event: BenchEvent, row: Row | None) -> None:
+        """Merge EVENT; ROW: of a level that has ended."""
         news = self._news
         self._some = True
         if isinstance(event, Live):
@@ -120,8 +121,8 @@ class Pending:
                 self._cold[event.index] = event.round
             elif event.round.kind == "measured":
                 self._rounds.setdefault(event.index, []).append(event.round)
-        elif isinstance(event, LevelFinished):
-            news.rows[event.result.index] = row_of(level_document(event.result))
+        elif isinstance(event, LevelFinished) and row is not None:
+            news.rows[event.result.index] = row
         elif isinstance(event, LevelStarted):
             news.level, news.round, news.live = event, None, None
             news.rows[event.index] = running(event.level, _("engine starts"), None, ())
@@ -171,10 +172,14 @@ class Measuring(QObject):
         self._benchmark: Benchmark | None = None
         self._lock = threading.Lock()
         self._pending = Pending()
+        self._levels: list[dict[str, Any]] = []
+        self._rows: list[Row] = []
+        """Of the levels that have ended; filled on the measurement's thread."""
         self._woken = False
         self._whole: Shown | None = None
         self._unkept: Mapping[str, Any] | None = None
         self._cancel: asyncio.Future[None] | None = None
+        self._cancelled = False
         self._closed = False
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
@@ -194,6 +199,7 @@ class Measuring(QObject):
         if self.running or self._closed:
             return
         self.plan = plan
+        self._cancelled = False
         self._set_phase(Phase.OPENING)
         self._tasks.spawn(self._run(plan, list(sources), values, progress), "benchmark")
 
@@ -203,6 +209,7 @@ class Measuring(QObject):
             return
         if self._benchmark is not None:
             self._benchmark.cancel()
+        self._cancelled = True
         if self._cancel is not None and not self._cancel.done():
             self._cancel.set_result(None)
         self._set_phase(Phase.STOPPING)
@@ -236,6 +243,8 @@ class Measuring(QObject):
                    progress: ProgressView) -> None:
         self._cancel = asyncio.get_running_loop().create_future()
         self._whole = self._unkept = None
+        if self._cancelled:  # before this began
+            self._cancel.set_result(None)
         try:
             workload = await self._unless_cancelled(in_background(
                 lambda: gather(sources, paths.cache_dir()), "benchmark pages"))
@@ -254,6 +263,7 @@ class Measuring(QObject):
     async def _measure(self, benchmark: Benchmark) -> None:
         with self._lock:
             self._pending = Pending()
+        self._levels, self._rows = [], []
         self._benchmark = benchmark
         self._set_phase(Phase.RUNNING)
         benchmark.subscribe(self._take)
@@ -287,19 +297,35 @@ class Measuring(QObject):
 
     # --- its events
     def _take(self, events: Sequence[BenchEvent]) -> None:
-        """On the measurement's thread."""
+        """On the measurement's thread. What takes a moment comes where no page is being read, and
+        before the lock, for which the window may wait."""
+        rows: list[Row | None] = []
+        for event in events:
+            row = None
+            if isinstance(event, LevelFinished):
+                self._levels.append(level_document(event.result))
+                row = row_of(self._levels[-1])
+                self._rows.append(row)
+            elif isinstance(event, RunFinished):
+                found = self._document(event.result)
+                self._whole, self._unkept = Shown(tuple(self._rows), found), found
+            rows.append(row)
         with self._lock:
-            for event in events:
-                if isinstance(event, RunFinished):
-                    # All pages are read: what takes a moment disturbs nothing now.
-                    found = document(event.result)
-                    self._whole, self._unkept = shown_of(found), found
-                else:
-                    self._pending.add(event)
+            for event, row in zip(events, rows, strict=True):
+                self._pending.add(event, row)
             if self._woken or self._closed:
                 return
             self._woken = True
         self._wake.emit()
+
+    def _document(self, result: Result) -> dict[str, Any]:
+        """As ``document`` makes it; but its levels, which may be many, are there already."""
+        if len(self._levels) != len(result.levels):
+            return document(result)
+        return {**document(replace(result, levels=())), "levels": self._levels,
+                "engine": document(replace(result, levels=tuple(
+                    each for each in result.levels if each.ready is not None)[:1]))["engine"],
+                "knee": knee(result), "comparison": comparison(result)}
 
     def _deliver(self) -> None:
         self._timer.stop()

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
@@ -23,7 +20,7 @@ from desktop.i18n import N_, _, ngettext
 from desktop.ui.benchmark.charts import LatencyChart, ThroughputChart
 from desktop.ui.benchmark.comparing import ComparisonPanel
 from desktop.ui.benchmark.devices import DevicesPanel
-from desktop.ui.benchmark.figures import Shown, footnote
+from desktop.ui.benchmark.figures import Shown, footnote, number, strategy_words
 from desktop.ui.benchmark.form import Form
 from desktop.ui.benchmark.live import LiveLine
 from desktop.ui.benchmark.notes import RemarksList
@@ -48,6 +45,11 @@ class BenchmarkPage(QWidget):
         self._theme = theme
         self.shown = Shown()
         self.other: Shown | None = None
+        self._due: list[ThroughputChart | LatencyChart] = []
+        self._drawing = QTimer(self)
+        self._drawing.setSingleShot(True)
+        self._drawing.setInterval(15)
+        self._drawing.timeout.connect(self._draw_next)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
@@ -123,13 +125,29 @@ class BenchmarkPage(QWidget):
         self.shown = shown
         self.stack.setCurrentIndex(1 if shown.rows else 0)
         self.model.set_shown(shown)
-        self.throughput.set_shown(shown, self.other)
-        self.latency.set_shown(shown, self.other)
+        self._draw_soon()
         self.remarks.set_remarks(remarks_of(shown))
         self._name_tabs()
         self._name_apply()
         self.note.setText(footnote(shown.document))
         self.note.setVisible(bool(self.note.text()))
+
+    def _draw_soon(self) -> None:
+        self._due = [self.throughput, self.latency]
+        if not self._drawing.isActive():
+            self._drawing.start()
+
+    def _draw_next(self) -> None:
+        """One after the other, so that the window answers in between."""
+        if self._due:
+            self._due.pop(0).set_shown(self.shown, self.other)
+        if self._due:
+            self._drawing.start()
+
+    def draw_now(self) -> None:
+        """What is still to be drawn."""
+        while self._due:
+            self._draw_next()
 
     def set_readings(self, readings: Readings) -> None:
         """Show the devices of another run."""
@@ -138,8 +156,7 @@ class BenchmarkPage(QWidget):
     def compare(self, other: Shown, found: Comparison) -> None:
         """Hold the run shown against OTHER."""
         self.other = other
-        self.throughput.set_shown(self.shown, other)
-        self.latency.set_shown(self.shown, other)
+        self._draw_soon()
         self.comparison.set_comparison(found, self.shown.title, other.title)
         self.tabs.setTabVisible(3, True)
         self.tabs.setCurrentIndex(3)
@@ -151,8 +168,7 @@ class BenchmarkPage(QWidget):
         self.other = None
         self.tabs.setTabVisible(3, False)
         self.tabs.setCurrentIndex(0)
-        self.throughput.set_shown(self.shown)
-        self.latency.set_shown(self.shown)
+        self._draw_soon()
 
     def recommended(self) -> int | None:
         """Pages at once to use: the knee, where there is one."""
@@ -166,6 +182,7 @@ class BenchmarkPage(QWidget):
     def _name_apply(self) -> None:
         found = self.recommended()
         self.apply.setVisible(found is not None)
+        self.apply.setText(_("Use the knee"))
         if found is not None:
             self.apply.setText(_("Use {n} at once").format(n=found))
             self.apply.setToolTip(
@@ -210,12 +227,10 @@ class BenchmarkPage(QWidget):
 def remarks_of(shown: Shown) -> list[tuple[str, str]]:
     """(tone, sentence): levels that failed, the warnings of the run."""
     found = [("error", f"{row.label}: {row.error}") for row in shown.rows if row.error]
-    document: Mapping[str, Any] = shown.document
+    document = shown.document
     found += [("warning", text) for text in document.get("warnings", ())]
     for row in document.get("comparison") or ():
         if row["ratio"] is not None:
-            from desktop.ui.benchmark.figures import number, strategy_words
-
             found.append(("info", _("{strategy}: {seconds} s a page, {ratio} times as fast as "
                                     "{first}").format(
                 strategy=strategy_words(row["strategy"]), seconds=number(row["seconds_a_page"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from typing import Any
 from desktop.benchmark.sampling import Reading, Sample
 from desktop.i18n import _
 from desktop.ui import words
-from desktop.ui.benchmark.figures import NONE
+from desktop.ui.benchmark.figures import NONE, PAUSE
 
 MOST = 900
 """Readings of a device that are kept: a quarter of an hour."""
@@ -129,4 +130,5 @@ def of_document(document: Mapping[str, Any]) -> Readings:
                 one["temperature"], one["power"], one["throttled"])
                 for one in sample["devices"]))])
         begin = end + 1.0
+        time.sleep(PAUSE)
     return found

@@ -23,7 +23,7 @@ from desktop.i18n import N_, _, ngettext
 from desktop.ui import words
 from desktop.ui.background import in_background
 from desktop.ui.benchmark import wish as wishes
-from desktop.ui.benchmark.figures import Shown, shown_of
+from desktop.ui.benchmark.figures import Shown, shown_of, strategy_words
 from desktop.ui.benchmark.measuring import Measuring, News, Phase, look_at
 from desktop.ui.benchmark.past import PastDialog
 from desktop.ui.benchmark.preview import Known
@@ -226,7 +226,8 @@ class BenchmarkTab(QObject):
         if self.page is None:
             return
         if isinstance(found, VersoError):
-            self.page.form.set_facts(found.problem().line(), wrong=True)
+            names = ", ".join(path.name for path in sources[:3])
+            self.page.form.set_facts(f"{names}: {found.problem().line()}", wrong=True)
         else:
             self.page.form.set_facts(self._facts(found, sources))
 
@@ -453,6 +454,7 @@ class BenchmarkTab(QObject):
         page, shown = self.page, self._shown
         if page is None or not shown.document:
             return
+        page.draw_now()
         drawn = None if form.text is not None else picture(
             page.charts, shown, self._window.appearance.theme, page.font())
 
@@ -540,8 +542,6 @@ class BenchmarkTab(QObject):
 
 
 def _level_words(concurrency: int, strategy: str) -> str:
-    from desktop.ui.benchmark.figures import strategy_words
-
     if strategy == "continuous":
         return _("{n} at once").format(n=concurrency)
     return strategy_words(strategy)

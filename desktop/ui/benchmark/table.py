@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtCore import QAbstractItemModel, QModelIndex, QPersistentModelIndex, Qt
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, QPersistentModelIndex, Qt, QTimer
 from PySide6.QtGui import QColor, QFont, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -35,6 +35,9 @@ class LevelsModel(QAbstractItemModel):
         self._theme = theme
         self.shown = Shown()
         self.columns: tuple[Column, ...] = columns_of(self.shown)
+        self._knee: int | None = None
+        self._main = "pages"
+        """The column that levels are compared by. Both are asked for at each cell."""
         self._bold = QFont()
         self._bold.setBold(True)
 
@@ -42,22 +45,22 @@ class LevelsModel(QAbstractItemModel):
     def set_shown(self, shown: Shown) -> None:
         """Show another run, or this one with other figures."""
         columns = columns_of(shown)
-        before = self.shown
+        before, old_knee = self.shown, self._knee
+        self._knee, self._main = shown.knee, "output" if shown.by_tokens else "pages"
         if columns != self.columns or not _continues(before, shown):
             self.beginResetModel()
             self.shown, self.columns = shown, columns
             self.endResetModel()
             return
-        old_knee = before.knee
         for place, row in enumerate(shown.rows):
             if place >= len(before.rows):
                 self.beginInsertRows(_NOWHERE, place, place)
                 self.shown = Shown(shown.rows[:place + 1], shown.document, shown.name)
                 self.endInsertRows()
-            elif row != before.rows[place]:
+            elif row is not before.rows[place] and row != before.rows[place]:
                 self._replace(place, row)
         self.shown = shown
-        if shown.knee != old_knee and shown.rows:
+        if self._knee != old_knee and shown.rows:
             self.dataChanged.emit(self.index(0, 0), self.index(
                 len(shown.rows) - 1, len(self.columns) - 1))
 
@@ -82,7 +85,10 @@ class LevelsModel(QAbstractItemModel):
     def apply_theme(self, theme: Theme) -> None:
         """Tint by THEME from now on."""
         self._theme = theme
-        self.layoutChanged.emit()
+        if self.shown.rows:
+            self.dataChanged.emit(self.index(0, 0), self.index(
+                len(self.shown.rows) - 1, len(self.columns) - 1),
+                [Qt.ItemDataRole.ForegroundRole, Qt.ItemDataRole.BackgroundRole])
 
     def retranslate(self) -> None:
         """Say everything in the current language."""
@@ -127,7 +133,7 @@ class LevelsModel(QAbstractItemModel):
 
     def _of_level(self, row: Row, column: Column, role: int) -> Any:
         theme = self._theme
-        knee = row.continuous and bool(row.ended) and row.concurrency == self.shown.knee
+        knee = row.continuous and bool(row.ended) and row.concurrency == self._knee
         if role == Qt.ItemDataRole.DisplayRole:
             said = column.of_level(row)
             if knee and column.key == "level":
@@ -146,8 +152,7 @@ class LevelsModel(QAbstractItemModel):
                 return QColor(theme.link if column.key in ("level", "remark") else theme.text)
             if column.key in ("failed", "looped") and column.of_level(row) != "0":
                 return QColor(theme.error)
-        if role == Qt.ItemDataRole.FontRole and column.key == (
-                "output" if self.shown.by_tokens else "pages"):
+        if role == Qt.ItemDataRole.FontRole and column.key == self._main:
             return self._bold
         if role == Qt.ItemDataRole.ToolTipRole:
             return row.error or (row.remark if column.key == "remark" else None)
@@ -175,7 +180,7 @@ def _side(column: Column) -> int:
 def _continues(before: Shown, after: Shown) -> bool:
     """Whether AFTER is the same run a little later."""
     return (bool(before.rows) and len(after.rows) >= len(before.rows)
-            and before.document == after.document
+            and before.document is after.document
             and all((old.strategy, old.concurrency) == (new.strategy, new.concurrency)
                     for old, new in zip(before.rows, after.rows, strict=False)))
 
@@ -200,9 +205,14 @@ class LevelsTable(QTreeView):
         header.setHighlightSections(False)
         header.setMinimumSectionSize(48)
         self._fitted: tuple[Column, ...] = ()
-        model.modelReset.connect(self.fit)
-        model.rowsInserted.connect(lambda *_what: self.fit())
-        model.dataChanged.connect(lambda *_what: self.fit())
+        self._measured: dict[int, Row] = {}
+        """Rows whose width is known: only what changed is measured again."""
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(0)
+        self._soon.timeout.connect(self.fit)
+        for signal in (model.modelReset, model.rowsInserted, model.dataChanged):
+            signal.connect(self._fit_soon)
 
     def drawRow(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         ground = index.data(Qt.ItemDataRole.BackgroundRole)
@@ -210,23 +220,35 @@ class LevelsTable(QTreeView):
             painter.fillRect(option.rect, ground)
         super().drawRow(painter, option, index)
 
+    def _fit_soon(self, *_what: object) -> None:
+        if not self._soon.isActive():
+            self._soon.start()
+
     def fit(self) -> None:
-        """Make the columns as wide as what they hold: never narrower while a run goes on, and by
-        what levels say, of which there are few; what is drawn is not asked."""
+        """Make the columns as wide as what levels say; never narrower while a run goes on."""
         model = self.model()
         assert isinstance(model, LevelsModel)
-        metrics = self.fontMetrics()
-        for place, column in enumerate(model.columns):
-            texts = [_(column.title), *(column.of_level(row) for row in model.shown.rows)]
-            most = max(metrics.horizontalAdvance(text) for text in dict.fromkeys(texts))
-            extra = 24
+        columns, metrics = model.columns, self.fontMetrics()
+        fresh = columns != self._fitted
+        if fresh:
+            self._fitted, self._measured = columns, {}
+        rows = [row for place, row in enumerate(model.shown.rows)
+                if self._measured.get(place) is not row]
+        self._measured = dict(enumerate(model.shown.rows))
+        for place, column in enumerate(columns):
+            texts = {column.of_level(row) for row in rows}
+            # The longest one of many is the widest one, near enough: figures, mostly.
+            longest = sorted(texts, key=len)[-3:]
+            if fresh:
+                longest.append(_(column.title))
+            if not longest:
+                continue
+            wide = max(metrics.horizontalAdvance(text) for text in longest) + 24
             if column.key == "level":
-                most = max(most + metrics.horizontalAdvance(_("{n} · knee").format(n="")),
-                           metrics.horizontalAdvance(_("round {n}").format(n=20)) + 16)
-                extra += 16
+                wide = max(wide + metrics.horizontalAdvance(_("{n} · knee").format(n="")),
+                           metrics.horizontalAdvance(_("round {n}").format(n=20)) + 40) + 16
             elif column.key in ("output", "pages"):
-                extra += 10  # it may be bold
-            wide = min(most + extra, 420)
-            if model.columns != self._fitted or self.columnWidth(place) < wide:
+                wide += 10  # it may be bold
+            wide = min(wide, 420)
+            if fresh or self.columnWidth(place) < wide:
                 self.setColumnWidth(place, wide)
-        self._fitted = model.columns
