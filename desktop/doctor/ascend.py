@@ -16,6 +16,7 @@ from desktop.doctor.ascend_host import Host, Looker
 from desktop.doctor.ascend_smi import Npu, Npus
 from desktop.doctor.layout import size
 from desktop.doctor.machine import Machine
+from desktop.engines.ascend import experts as moe_experts
 from desktop.engines.ascend import places, support
 from desktop.engines.ascend.environment import VISIBLE, Stack
 from desktop.engines.ascend.problems import errors
@@ -133,7 +134,8 @@ def look(values: Values, machine: Machine, report: interpreter.Report | None = N
     warned = [*(error.problem() for error in (
         *absent[fatal:], *of_others, *_versions(versions, Level.WARNING),
         *_variables(host), *_machine(machine, host, weights_complete))),
-        *([experts.warning] if experts is not None and experts.warning is not None else [])]
+        *([experts.warning] if experts is not None and experts.warning is not None else []),
+        *(error.problem() for error in _lacking(values, report, host))]
     return Report(host, npus, versions, tuple(npu.visible for npu in chosen), tuple(wrong),
                   tuple(warned), tuple((int(error.values["number"]), error.problem())
                                        for error in (*of_chosen, *of_others)), experts)
@@ -161,6 +163,13 @@ def _experts(report: interpreter.Report, host: Host) -> Experts | None:
         return None
     return ascend_experts.look(report.path, host.environment,
                                can_start=host.environment.places.can_start)
+
+
+def _lacking(values: Values, report: interpreter.Report, host: Host) -> tuple[VersoError, ...]:
+    """What the MoE patch warns of by the names of packages, where an NPU is to be used."""
+    if not report.python or not (host.nodes.any or str(values["engine"]) == "ascend"):
+        return ()
+    return moe_experts.missing(lambda module: module.replace("_", "-") in report.versions)
 
 
 def _with_experts(versions: tuple[Verdict, ...], experts: Experts | None) -> tuple[Verdict, ...]:

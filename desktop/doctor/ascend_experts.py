@@ -11,7 +11,7 @@ from desktop.client.interpreter import THOROUGH_SECONDS
 from desktop.client.probing import ask
 from desktop.client.staging import environment as variables_for
 from desktop.client.staging import stage
-from desktop.engines.ascend import experts, moe
+from desktop.engines.ascend import moe
 from desktop.engines.ascend.environment import Environment
 from desktop.engines.ascend.moe import patch
 from desktop.errors import Problem, VersoError
@@ -104,9 +104,8 @@ def look(path: str, environment: Environment, *, can_start: bool = True,
             return Experts(UNKNOWN, message, StackBroken(
                 package=package, path=path, reason=reason, detail=message).problem()
                 if can_start else None)
-    lacking = experts.diagnoses(str(problem.get("code")) for problem in said.get("problems") or ())
-    return Experts(UNKNOWN, str(said.get("reason", "")),
-                   warning=lacking[0].problem() if lacking else None)
+    # A package that is not installed: the report says so without asking.
+    return Experts(UNKNOWN, str(said.get("reason", "")))
 
 
 def _said(out: str) -> dict[str, Any] | None:

@@ -216,8 +216,11 @@ def test_each_fault_is_named_and_no_other(name: str, tmp_path: Path) -> None:
     assert any(words in each.message for each in named), named
     assert all(each.hint for each in named)
     # What follows from the fault may be told with it, nothing else is.
-    follows = {"310P": {"ascend.unhealthy"}}.get(name, set())
+    follows = {"310P": {"ascend.unhealthy"},
+               "no vllm-ascend": {"ascend.experts.vllm_ascend"},
+               "no torch-npu": {"ascend.experts.torch_npu"}}.get(name, set())
     assert codes(report) <= {code} | follows
+    assert follows <= codes(report)
     assert "Traceback" not in "\n".join(ascend_text.lines(report))
     row_checks.check(report)
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterable
+from collections.abc import Callable
 
 from desktop.engines.ascend.moe import patch
 from desktop.errors import VersoError
@@ -45,16 +45,11 @@ _DIAGNOSES: dict[type[patch.MoePatchWarning], type[VersoError]] = {
 }
 
 
-def diagnoses(codes: Iterable[str]) -> tuple[VersoError, ...]:
-    """The warnings of the patch with CODES, those that a person should know by these names."""
-    by_code = {warning.code: error for warning, error in _DIAGNOSES.items()}
-    return tuple(by_code[code]() for code in codes if code in by_code)
-
-
-def missing() -> tuple[VersoError, ...]:
-    """What this Python lacks; nothing is imported."""
-    return tuple(error() for warning, error in _DIAGNOSES.items()
-                 if not _installed(warning.package))
+def missing(installed: Callable[[str], bool] | None = None) -> tuple[VersoError, ...]:
+    """What is lacking; nothing is imported. INSTALLED says of a module whether it is there; None:
+    in this Python."""
+    there = installed or _installed
+    return tuple(error() for warning, error in _DIAGNOSES.items() if not there(warning.package))
 
 
 def _installed(module: str) -> bool:
