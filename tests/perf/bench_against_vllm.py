@@ -127,7 +127,9 @@ class Theirs:
             "--custom-output-len", str(args.tokens), "--ignore-eos", "--temperature", "0",
             "--num-warmups", str(args.warmup * args.requests), "--disable-tqdm",
             "--percentile-metrics", "ttft,tpot,itl,e2el", "--metric-percentiles", "50,90,99",
-            "--extra-body", json.dumps({"skip_special_tokens": False}),
+            "--extra-body", json.dumps({
+                "skip_special_tokens": False,  # as the engine asks; counting costs the server
+                "stream_options": {"include_usage": True, "continuous_usage_stats": True}}),
             "--save-result", "--result-dir", str(self._folder), "--result-filename", name])
             + "\n")
         self._process.stdin.flush()
