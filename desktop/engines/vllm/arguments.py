@@ -181,7 +181,8 @@ def _way_out(key: str, known: Collection[str]) -> str:
     near = difflib.get_close_matches(key, list(known), 1, 0.7)
     if near:
         return _("Did you mean “{name}”?").format(name=near[0])
-    return _("`vllm serve --help` lists those it has.")
+    return _("`vllm serve --help` lists those it has; those of the server itself are none of the "
+             "engine's.")
 
 
 def _typed(key: str, value: str, action: argparse.Action | None) -> Any:

@@ -29,6 +29,15 @@ class NotTheModel(VersoError):
     hint = N_("Set “Model” to the folder of DeepSeek-OCR-2; `verso models` lists what is here.")
 
 
+class NotQuantized(VersoError):
+    """The setting names a format that the files do not have."""
+
+    code = "vllm.quantization"
+    message = N_("The model in “{folder}” is not in the format {format}.")
+    hint = N_("Set “Quantization” to none; to fp8 or bitsandbytes, which are made of any model "
+              "while it is loaded; or set “Model” to the folder of a model in that format.")
+
+
 class NoDevice(VersoError):
     """This vLLM computes on a GPU and there is none."""
 
@@ -119,7 +128,7 @@ class StartFailed(VersoError):
     """vLLM could not start, for a reason of its own."""
 
     code = "vllm.start"
-    message = N_("vLLM could not start: {cause}")
+    message = N_("vLLM could not start: {cause}.")
     hint = N_("See the log (View › Log) for all that it said. “Eager mode”, a shorter “Context "
               "length” and fewer engine arguments narrow the cause down.")
 

@@ -243,7 +243,7 @@ class Loader:
         if _KILLED.search(str(error)):  # By somebody else; another try may help.
             return EngineDied(detail=detail)
         short = memory(cause, detail) or memory(str(error), detail)
-        return short or StartFailed(cause=cause, detail=detail)
+        return short or StartFailed(cause=cause.rstrip("."), detail=detail)
 
 
 def _conditions(values: Mapping[str, Any], extra: Mapping[str, Any]) -> frozenset[str]:

@@ -14,7 +14,13 @@ from typing import Any
 
 from desktop.engines.model import weights
 from desktop.engines.vllm.devices import Device
-from desktop.engines.vllm.failures import GB, ModelMissing, NotTheModel, OutOfMemory
+from desktop.engines.vllm.failures import (
+    GB,
+    ModelMissing,
+    NotQuantized,
+    NotTheModel,
+    OutOfMemory,
+)
 from desktop.i18n import _
 
 ARCHITECTURE = "DeepseekOCR2ForCausalLM"
@@ -24,6 +30,8 @@ _WORKING = 3.0 * GB
 _SHARE_OF_WEIGHTS = {"none": 1.0, "fp8": 0.6, "bitsandbytes": 0.45}
 """What a quantization that is done while loading leaves of the weights in the files; the vision
 part keeps its format. The others (AWQ, GPTQ …) are in the files already."""
+_IN_FILES = ("awq", "gptq", "compressed-tensors")
+"""Quantizations that are made beforehand."""
 Fix = tuple[tuple[str, Any], ...]
 """Settings and values, as :attr:`desktop.errors.Problem.fix` has them."""
 
@@ -46,7 +54,7 @@ class Need:
 
 
 def model_folder(values: Mapping[str, Any], extra: Mapping[str, Any]) -> weights.Weights:
-    """The model that the settings VALUES name; raises ModelMissing, NotTheModel.
+    """The model that the settings VALUES name; raises ModelMissing, NotTheModel, NotQuantized.
 
     EXTRA are the arguments passed through: with ``load_format=dummy`` weights need not be there.
     """
@@ -66,6 +74,10 @@ def model_folder(values: Mapping[str, Any], extra: Mapping[str, Any]) -> weights
         raise ModelMissing(folder=name, what="; ".join(what[:3]), detail="\n".join(what))
     if found.architecture != ARCHITECTURE and not extra.get("hf_overrides"):
         raise NotTheModel(folder=name, architecture=found.architecture or "?")
+    wanted = str(values["quantization"])
+    if wanted in _IN_FILES and "quantization_config" not in _config(name) \
+            and not (extra.get("quantization") or extra.get("hf_overrides")):
+        raise NotQuantized(folder=name, format=wanted, fix=(("quantization", "none"),))
     return found
 
 

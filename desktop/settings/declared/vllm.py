@@ -154,6 +154,8 @@ VLLM: tuple[Setting, ...] = (
         N_("Tokens of a block of the KV cache; 0 lets vLLM choose."),
         Section.ENGINE, Applies.ENGINE_RESTART, minimum=0, maximum=1024, step=16,
         unit="tokens", engines=_VLLM, shapes_result=False,
+        check=lambda value: int(value) % 16 == 0,
+        words=N_("0, or a multiple of 16 up to 1024"),
     ),
     Setting(
         "swap_space", int, 0, N_("Swap space"),

@@ -10,9 +10,9 @@ import pytest
 
 from desktop.engines.vllm import preflight
 from desktop.engines.vllm.devices import Device, User, chosen
-from desktop.engines.vllm.failures import ModelMissing, NotTheModel, OutOfMemory
+from desktop.engines.vllm.failures import ModelMissing, NotQuantized, NotTheModel, OutOfMemory
 from desktop.engines.vllm.preflight import Need
-from desktop.settings import Values
+from desktop.settings import InvalidSetting, Values, setting
 from tests.support import environments
 
 GB = 10**9
@@ -62,6 +62,32 @@ def test_missing_weights_are_named_unless_they_are_not_wanted(tmp_path: Path) ->
     (folder / "tokenizer.json").unlink()
     with pytest.raises(ModelMissing):
         preflight.model_folder(values(model=str(folder)), {"load_format": "dummy"})
+
+
+@pytest.mark.parametrize("name", ["awq", "gptq", "compressed-tensors"])
+def test_a_format_that_the_files_do_not_have(name: str, tmp_path: Path) -> None:
+    folder = environments.model(tmp_path / "model")
+    asked = values(model=str(folder), quantization=name)
+    with pytest.raises(NotQuantized) as caught:
+        preflight.model_folder(asked, {})
+    assert name in caught.value.problem().message
+    assert caught.value.problem().fix == (("quantization", "none"),)
+    for made_while_loading in ("fp8", "bitsandbytes"):
+        preflight.model_folder(values(model=str(folder), quantization=made_while_loading), {})
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(
+        {**config, "quantization_config": {"quant_method": name}}))
+    assert preflight.model_folder(asked, {}).complete
+
+
+@pytest.mark.parametrize(("value", "good"), [
+    (0, True), (16, True), (1024, True), (7, False), (24, False), (1040, False)])
+def test_sizes_of_a_cache_block(value: int, good: bool) -> None:
+    if good:
+        assert setting("block_size").parse(value) == value
+    else:
+        with pytest.raises(InvalidSetting):
+            setting("block_size").parse(value)
 
 
 def test_another_model_is_refused(tmp_path: Path) -> None:
