@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QColor, QFont, QPen
+from PySide6.QtGui import QColor, QFont, QPen, QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QFrame,
@@ -157,7 +157,7 @@ class Chart(QFrame):
             low, high = low - 0.5, high + 0.5
         margin = 0.04 * (high - low)
         self._left, self._right = low - margin, high + margin
-        self._top = 1.14 * most if most > 0 else 1.0
+        self._top = 1.25 * most if most > 0 else 1.0
         item.setXRange(self._left, self._right, padding=0)
         # Room below zero: pyqtgraph leaves a label out that would stick out of the axis.
         item.setYRange(-0.06 * self._top, self._top, padding=0)
@@ -381,6 +381,30 @@ class ThroughputChart(Chart):
         self.plot.setAccessibleDescription(said)
 
 
+class _Elided(QLabel):
+    """A remark that ends in dots where room is short; all of it is in its tip."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__()
+        self._message = message
+        self.setProperty("role", "secondary")
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.retranslate()
+
+    def retranslate(self) -> None:
+        """Say it in the current language."""
+        said = _(self._message)
+        self.setToolTip(said)
+        self.setAccessibleName(said)
+        self.setText(self.fontMetrics().elidedText(
+            said, Qt.TextElideMode.ElideRight, max(0, self.width() - 2)))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.retranslate()
+
+
 class LatencyChart(Chart):
     """A page's time: the middle, and a band to the slowest hundredth."""
 
@@ -390,11 +414,7 @@ class LatencyChart(Chart):
         font = self.title.font()
         font.setBold(True)
         self.title.setFont(font)
-        self.note = QLabel()
-        self.note.setProperty("role", "secondary")
-        say(self.note, text=N_("line: p50, band: to p99, dotted: first output p50"))
-        self.note.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self.note.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.note = _Elided(N_("line p50, band to p99, dotted: first output"))
         self.head.addWidget(self.title)
         self.head.addWidget(self.note, 1)
         self._low = pg.PlotCurveItem(antialias=True)
@@ -428,6 +448,10 @@ class LatencyChart(Chart):
         self.other_points.setBrush(self._other_pen().color())
         self.other_curve.setPen(self._other_pen())
         self.knee_line.setPen(self._pen("warning", 1.5, Qt.PenStyle.DashLine))
+
+    def retranslate(self) -> None:
+        self.note.retranslate()
+        super().retranslate()
 
     def _draw(self) -> None:
         rows = sorted((row for row in self.shown.rows if row.continuous and row.latency),

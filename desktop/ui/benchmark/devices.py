@@ -51,7 +51,7 @@ class _Plot(QFrame):
         self.plot.setMinimumHeight(64)
         say(self.plot, accessibleName=title)
         item = self.plot.getPlotItem()
-        item.setYRange(0, 100, padding=0.02)
+        item.setYRange(-8, 112, padding=0)
         item.getAxis("left").setTicks([[(0, "0"), (50, "50"), (100, "100 %")]])
         self._font = heading.font()
         column.addWidget(self.plot, 1)

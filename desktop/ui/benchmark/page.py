@@ -45,6 +45,7 @@ class BenchmarkPage(QWidget):
         self._theme = theme
         self.shown = Shown()
         self.other: Shown | None = None
+        self._running = False
         self._due: list[ThroughputChart | LatencyChart] = []
         self._drawing = QTimer(self)
         self._drawing.setSingleShot(True)
@@ -161,6 +162,14 @@ class BenchmarkPage(QWidget):
         self.tabs.setTabVisible(3, True)
         self.tabs.setCurrentIndex(3)
 
+    def set_running(self, running: bool) -> None:
+        """A test runs: the form is as it was begun with, and the live line has all the room."""
+        self._running = running
+        self.live.set_running(running)
+        self.form.set_running(running)
+        self.copy.setVisible(not running)
+        self._name_apply()
+
     def end_comparison(self) -> None:
         """Show one run only."""
         if self.other is None:
@@ -181,7 +190,7 @@ class BenchmarkPage(QWidget):
 
     def _name_apply(self) -> None:
         found = self.recommended()
-        self.apply.setVisible(found is not None)
+        self.apply.setVisible(found is not None and not self._running)
         self.apply.setText(_("Use the knee"))
         if found is not None:
             self.apply.setText(_("Use {n} at once").format(n=found))

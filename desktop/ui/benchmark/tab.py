@@ -305,8 +305,7 @@ class BenchmarkTab(QObject):
         phase = self.measuring.phase
         if self.page is not None:
             running = phase is not Phase.IDLE
-            self.page.live.set_running(running)
-            self.page.form.set_running(running)
+            self.page.set_running(running)
             if phase is Phase.STOPPING:
                 self.page.live.bar.setRange(0, 0)
                 self.page.live.set_title(_("Stopping: the engine is being ended"))
