@@ -180,7 +180,7 @@ def _side(column: Column) -> int:
 def _continues(before: Shown, after: Shown) -> bool:
     """Whether AFTER is the same run a little later."""
     return (bool(before.rows) and len(after.rows) >= len(before.rows)
-            and before.document is after.document
+            and (before.document is after.document or not before.document)
             and all((old.strategy, old.concurrency) == (new.strategy, new.concurrency)
                     for old, new in zip(before.rows, after.rows, strict=False)))
 
