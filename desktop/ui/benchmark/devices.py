@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 import pyqtgraph as pg
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QColor, QPen, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -32,6 +32,8 @@ _HEADINGS = (N_("Device"), N_("Name"), N_("Busy"), N_("Memory"), N_("Temperature
 _COLOURS = ("#0072b2", "#d98e04", "#1a9e5c", "#7b4fb5", "#cc3311", "#33a0c4", "#996633", "#888888")
 """Of the first eight devices; told apart by everybody."""
 _MOST_POINTS = 300
+_INTERVAL_MS = 4_000
+"""Between two drawings while a test runs."""
 
 
 class _Plot(QFrame):
@@ -117,6 +119,10 @@ class DevicesPanel(QWidget):
         row.addWidget(self.memory)
         column.addLayout(row, 3)
         self.readings = Readings()
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(_INTERVAL_MS)
+        self._soon.timeout.connect(self.refresh)
         self.retranslate()
         self.refresh()
 
@@ -124,6 +130,12 @@ class DevicesPanel(QWidget):
         """Show another run's."""
         self.readings = readings
         self.refresh()
+
+    def refresh_soon(self) -> None:
+        """There is more to draw; that is done every few seconds, for it would cost more than all
+        the rest of a running test."""
+        if self.isVisible() and not self._soon.isActive():
+            self._soon.start()
 
     def refresh(self) -> None:
         """Draw what there is, when it is seen."""

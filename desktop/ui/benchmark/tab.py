@@ -349,7 +349,7 @@ class BenchmarkTab(QObject):
         live.pulse.add(news.speeds)
         if news.samples:
             self._readings.add(news.samples)
-            self.page.devices.refresh()
+            self.page.devices.refresh_soon()
 
     def _title(self, news: News) -> str:
         """What is going on; "" where that did not change."""
