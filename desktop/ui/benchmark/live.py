@@ -66,6 +66,43 @@ class Pulse(QWidget):
             for place, value in enumerate(self.values)]))
 
 
+class Figures(QWidget):
+    """A line of text that changes twice a second. No label: with each other text a label has the
+    whole window laid out anew, which costs more than all the rest of a running test."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._text = ""
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+
+    def text(self) -> str:
+        """What it says."""
+        return self._text
+
+    def setText(self, text: str) -> None:
+        """Say TEXT."""
+        if text != self._text:
+            self._text = text
+            self.setAccessibleName(text)
+            self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(100, self.fontMetrics().height())
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Draw in THEME from now on."""
+        self._theme = theme
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setPen(QColor(self._theme.secondary))
+        painter.drawText(
+            self.rect(), Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft,
+            self.fontMetrics().elidedText(self._text, Qt.TextElideMode.ElideRight, self.width()))
+
+
 class LiveLine(QWidget):
     """Title, progress, figures."""
 
@@ -87,11 +124,7 @@ class LiveLine(QWidget):
         self.bar.setMaximumWidth(220)
         say(self.bar, accessibleName=N_("Progress of the test"))
         self.pulse = Pulse(theme)
-        self.figures = QLabel()
-        self.figures.setProperty("role", "secondary")
-        self.figures.setTextFormat(Qt.TextFormat.PlainText)
-        # A figure more or less moves nothing beside it.
-        self.figures.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.figures = Figures(theme)
         row.addWidget(self.title)
         row.addWidget(self.bar, 1)
         row.addWidget(self.pulse)
@@ -139,3 +172,4 @@ class LiveLine(QWidget):
     def apply_theme(self, theme: Theme) -> None:
         """Draw in THEME from now on."""
         self.pulse.apply_theme(theme)
+        self.figures.apply_theme(theme)
