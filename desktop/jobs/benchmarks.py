@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
 import zlib
@@ -89,13 +90,24 @@ megabytes, and the window must not wait for all of them at once."""
 
 def _encoded(document: Mapping[str, Any]) -> bytes:
     """DOCUMENT as JSON, level by level."""
-    levels = []
-    for level in document.get("levels", ()):
-        levels.append(msgspec.json.encode(level))
-        time.sleep(_PAUSE)
-    rest = {key: value for key, value in document.items() if key != "levels"}
-    head = msgspec.json.encode(rest)
-    return b"".join((head[:-1], b"," if rest else b"", b'"levels":[', b",".join(levels), b"]}"))
+    parts = []
+    for key, value in document.items():
+        if key == "levels":
+            levels = []
+            for level in value:
+                levels.append(_json(level))
+                time.sleep(_PAUSE)
+            parts.append(b'"levels":[' + b",".join(levels) + b"]")
+        else:
+            parts.append(_json(key) + b":" + _json(value))
+    return b"{" + b",".join(parts) + b"}"
+
+
+def _json(value: Any) -> bytes:
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:  # the name of a file that is no Unicode
+        return json.dumps(value).encode()
 
 
 def _decoded(data: bytes) -> dict[str, Any]:
@@ -104,10 +116,17 @@ def _decoded(data: bytes) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in raw.items():
         if key != "levels":
-            found[key] = msgspec.json.decode(value)
+            found[key] = _value(value)
             continue
         found[key] = []
         for level in msgspec.json.decode(value, type=list[msgspec.Raw]):
-            found[key].append(msgspec.json.decode(level))
+            found[key].append(_value(level))
             time.sleep(_PAUSE)
     return found
+
+
+def _value(raw: msgspec.Raw) -> Any:
+    try:
+        return msgspec.json.decode(raw)
+    except msgspec.DecodeError:  # as above: half of a pair of surrogates
+        return json.loads(bytes(raw))

@@ -105,6 +105,7 @@ def test_a_journal_of_the_release_before_is_brought_up_to_date(play: Player, pdf
 
     with sqlite3.connect(path) as db:
         db.execute("ALTER TABLE pages DROP COLUMN loops")
+        db.execute("DROP TABLE benchmarks")
         db.execute("PRAGMA user_version = 1")
     db.close()
     journal = Journal(path)

@@ -337,7 +337,7 @@ def test_export_writes_the_document(window: MainWindow, qtbot: QtBot, tmp_path: 
     window.commands.sample()
     qtbot.waitUntil(lambda: all_final(window), timeout=WAIT)
     menu = window.top.export_menu
-    window.commands.exporting.fill(menu)
+    window.commands.exporting.fill_menu(menu)
     assert [action.text() for action in menu.actions() if action.text()][-1] == "All formats…"
     menu.actions()[1].trigger()
     dialog = window.findChild(QFileDialog)

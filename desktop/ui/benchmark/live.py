@@ -68,7 +68,7 @@ class Pulse(QWidget):
 
 class Figures(QWidget):
     """A line of text that changes twice a second. No label: with each other text a label has the
-    whole window laid out anew, which costs more than all the rest of a running test."""
+    whole window laid out anew."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -118,6 +118,8 @@ class LiveLine(QWidget):
         self.title.setTextFormat(Qt.TextFormat.PlainText)
         self.bar = QProgressBar()
         self.bar.setTextVisible(False)
+        # Never as busy (0, 0): the style sheet's bar goes on being animated after that, which costs
+        # more than all the rest of a running test.
         self.bar.setRange(0, 1000)
         self.bar.setFixedHeight(4)
         self.bar.setMinimumWidth(60)
@@ -142,7 +144,7 @@ class LiveLine(QWidget):
     def begin(self) -> None:
         """Another test."""
         self.pulse.clear()
-        self.bar.setRange(0, 0)
+        self.bar.setValue(0)
         self.figures.setText("")
 
     def set_title(self, said: str) -> None:
@@ -153,7 +155,6 @@ class LiveLine(QWidget):
     def show_live(self, live: Live, left: float | None) -> None:
         """The state of now; LEFT: seconds."""
         if live.expected:
-            self.bar.setRange(0, 1000)
             self.bar.setValue(min(1000, round(1000 * live.done / live.expected)))
         said = []
         if live.output_tps is not None:

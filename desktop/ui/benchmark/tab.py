@@ -316,7 +316,6 @@ class BenchmarkTab(QObject):
             running = phase is not Phase.IDLE
             self.page.set_running(running)
             if phase is Phase.STOPPING:
-                self.page.live.bar.setRange(0, 0)
                 self.page.live.set_title(_("Stopping: the engine is being ended"))
             elif phase is Phase.IDLE:
                 self._show_ended()

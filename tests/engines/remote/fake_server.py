@@ -282,6 +282,9 @@ class FakeServer:
             await asyncio.wait_for(reader.read(1), seconds)
         except asyncio.TimeoutError:
             return
+        except ConnectionError:
+            self.broken_off += 1  # closed with something of ours unread
+            raise
         self.broken_off += 1
         raise ConnectionError
 

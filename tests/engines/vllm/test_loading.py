@@ -41,6 +41,7 @@ def values(**changed: Any) -> dict[str, Any]:
 
 def test_the_plugin_reaches_every_process_once() -> None:
     os.environ["PYTHONPATH"] = "/their/own"
+    sys.path[:] = [path for path in sys.path if path != str(plugin.folder())]
     for _round in range(2):
         loading._prepare_environment(values(), NOTHING)
     folder = str(plugin.folder())
