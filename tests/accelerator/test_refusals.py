@@ -39,17 +39,17 @@ def model(tiny_model: Path, tmp_path: Path) -> Path:
     return shutil.copytree(tiny_model, tmp_path / "model")
 
 
-def test_versions_that_do_not_fit_together(refusal: Callable[..., ProblemData], model: Path,
-                                           tmp_path: Path) -> None:
-    """The installed transformers say that they are 5.3: it loses the spaces between words."""
-    information = tmp_path / "search" / "transformers-5.3.0.dist-info"
+def test_a_version_that_cannot_read(refusal: Callable[..., ProblemData], model: Path,
+                                    tmp_path: Path) -> None:
+    """The installed vLLM says that it is 0.19.0: with that the model writes gibberish."""
+    information = tmp_path / "search" / "vllm-0.19.0.dist-info"
     information.mkdir(parents=True)
     (information / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: transformers\nVersion: 5.3.0\n")
+        "Metadata-Version: 2.1\nName: vllm\nVersion: 0.19.0\n")
     problem = refusal(model, information.parent)
     assert problem.code == "vllm.version"
-    assert "transformers 5.3.0" in problem.message
-    assert "5.8" in problem.hint
+    assert "vLLM 0.19.0" in problem.message
+    assert "0.20" in problem.hint
 
 
 def test_weights_that_are_missing(refusal: Callable[..., ProblemData], model: Path) -> None:
