@@ -203,7 +203,10 @@ async def _try(connection: Connection, report: Report) -> None:
     report.page_tokens, report.text = page.prompt_tokens, page.text[:200]
     report.small_tokens = small.prompt_tokens if isinstance(small, _Heard) else 0
     if page.output_tokens >= 16 or page.pieces > 1:
-        report.streams = page.pieces > 2 and page.last - page.first > _AT_ONCE
+        report.streams = _streamed(page)
+    if report.streams is False:  # or somebody was too busy to pass the pieces on
+        again = await _ask(connection, report.model, testpage.LARGE, _NATURAL)
+        report.streams = isinstance(again, _Heard) and _streamed(again)
     if _TAG in page.text:
         report.tags = True
     elif _STRIPPED.search(page.text):
@@ -214,6 +217,11 @@ async def _try(connection: Connection, report: Report) -> None:
         report.tags = bool(plain.text) if report.tags is None else report.tags
         if isinstance(guarded, _Heard):
             report.guard = guarded.text != plain.text
+
+
+def _streamed(page: _Heard) -> bool:
+    """Whether the text came while it was written."""
+    return page.pieces > 2 and page.last - page.first > _AT_ONCE
 
 
 def _forcing(tag: tuple[int, ...]) -> tuple[dict[str, Any], dict[str, Any]]:

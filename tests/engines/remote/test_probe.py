@@ -150,7 +150,7 @@ def test_text_at_once_is_no_streaming(server: FakeServer,
                                "usage": {"prompt_tokens": 1132, "completion_tokens": n}}) + "\n\n"
         for n, piece in enumerate(["<|ref|>", *["Verso "] * 30], 1))
     done = 'data: {"choices": [{"delta": {}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
-    server.plan = [Raw((events + done).encode())] * 4
+    server.plan = [Raw((events + done).encode())] * 5
     assert examined(server).streams is False
     server.pause = 0.02
     assert examined(server).streams is True
