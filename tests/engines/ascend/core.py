@@ -1,9 +1,10 @@
 """Run under the interpreter with real vLLM: a page in a real engine core, beside what stands in
 for vllm-ascend.
 
-    VERSO_ATTENTION_TYPE=1 VERSO_TOKENIZER_CLASS=1 python core.py MODEL
+    VERSO_ATTENTION_TYPE=1 VERSO_TOKENIZER_CLASS=1 python core.py MODEL FILE
 
-Prints one JSON document: what became of the tokenizer and of the page, and what the log says.
+Writes one JSON document to FILE: what became of the tokenizer and of the page. Not to its output,
+where the engine's processes write too, as long as they live.
 """
 
 from __future__ import annotations
@@ -50,4 +51,4 @@ if __name__ == "__main__":
         found = asyncio.run(main(sys.argv[1]))
     except Exception as error:  # noqa: BLE001 - told, with what the core wrote beside it
         found = {"error": f"{type(error).__name__}: {error}"}
-    print(json.dumps(found), flush=True)
+    Path(sys.argv[2]).write_text(json.dumps(found), "utf-8")

@@ -39,16 +39,21 @@ def interpreter() -> Path:
 
 
 def run(program: Path | str, script: str, *arguments: str, search: tuple[Path, ...] = (),
-        **variables: str) -> tuple[Any, str]:
-    """The JSON document that SCRIPT prints last, and all that it and its processes wrote."""
+        **variables: str) -> subprocess.CompletedProcess[str]:
+    """SCRIPT, run to its end, with what it and its processes wrote."""
     environment = {**os.environ, **tiny_vllm.environment(), **variables}
     environment["PYTHONPATH"] = os.pathsep.join([
         environment["PYTHONPATH"], *map(str, search), str(plugin.folder())])
     done = subprocess.run([str(program), str(HERE / script), *arguments], env=environment,
                           capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
-    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
-    return json.loads(lines[-1]), done.stdout + done.stderr
+    return done
+
+
+def printed(program: Path | str, script: str, *arguments: str) -> Any:
+    """The JSON document that SCRIPT, which starts no process of its own, prints last."""
+    lines = run(program, script, *arguments).stdout.splitlines()
+    return json.loads(next(line for line in reversed(lines) if line.startswith("{")))
 
 
 @pytest.mark.parametrize("version", ascend_sources.PAIRS)
@@ -71,7 +76,7 @@ def test_the_attention_type_is_given_where_it_is_missing(version: str, tmp_path:
 @pytest.mark.parametrize("version", ascend_sources.PAIRS)
 def test_the_tokenizers_class_is_told_to_whom_it_may_concern(version: str) -> None:
     for kind in ("4", "5.5", "5.8"):
-        found, _ = run(sys.executable, "registries.py", version, kind)
+        found = printed(sys.executable, "registries.py", version, kind)
         newest = version == "0.23.0.post1"  # whose vLLM alone has a list
         assert found["vllm"] == ((kind == "5.5") if newest else None)
         assert found["transformers"] == (kind == "5.8" or (kind == "5.5" and not newest))
@@ -84,7 +89,7 @@ def test_the_mask_is_ours_unless_vllm_ascend_has_one() -> None:
     pairs = [(vllm, ascend) for vllm in ("0.18.0", "0.23.0")
              for ascend in ("", "0.13.0", *DECODERS)]
     folder = ascend_sources.FETCHER.default_folder()
-    found, _ = run(interpreter(), "masks.py", *(
+    found = printed(interpreter(), "masks.py", *(
         f"{ascend_sources.FETCHER.place(folder, 'vllm', vllm)}:"
         f"{ascend_sources.FETCHER.place(folder, 'vllm-ascend', ascend) if ascend else ''}"
         for vllm, ascend in pairs))
@@ -111,9 +116,12 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def page(model: Path, stand_in: Path, **variables: str) -> tuple[Any, str]:
-    return run(interpreter(), "core.py", str(model), search=(stand_in,), **{
+    file = model / "found.json"
+    file.unlink(missing_ok=True)
+    done = run(interpreter(), "core.py", str(model), str(file), search=(stand_in,), **{
         "VERSO_HEAD_SIZE": "1", ascend_stand_in.BREAK: "1", "VERSO_ATTENTION_TYPE": "1",
         "VERSO_TOKENIZER_CLASS": "1", **variables})
+    return json.loads(file.read_text("utf-8")), done.stdout + done.stderr
 
 
 def test_a_real_engine_core_reads_a_page_with_both_repairs(model: Path, stand_in: Path) -> None:

@@ -1,9 +1,9 @@
 """Run under the interpreter with real vLLM: the same pages, as vLLM prepares them and raw.
 
-    VERSO_RAW_PAGES=force python raw_pages.py MODEL FOLDER
+    VERSO_RAW_PAGES=force python raw_pages.py MODEL FOLDER FILE
 
-Prints one JSON document: for each page and each way the prompt's and the output's token ids, and
-how the pages were prepared.
+Writes one JSON document to FILE: for each page and each way the prompt's and the output's token
+ids, and how the pages were prepared. Not to its output, where the engine's processes write too.
 """
 
 from __future__ import annotations
@@ -70,4 +70,5 @@ async def main(model: str, folder: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(main(sys.argv[1], Path(sys.argv[2]))), default=list))
+    found = asyncio.run(main(sys.argv[1], Path(sys.argv[2])))
+    Path(sys.argv[3]).write_text(json.dumps(found, default=list), "utf-8")

@@ -21,8 +21,8 @@ CHECKS = ("resampling", "containing", "views", "own mask", "mixed mask", "replac
           "together", "heads", "registering")
 
 
-def run(script: str, *arguments: str, seconds: float, **variables: str) -> Any:
-    """The JSON document that SCRIPT prints last."""
+def run(script: str, *arguments: str, seconds: float, **variables: str) -> str:
+    """What SCRIPT prints."""
     python = tiny_vllm.interpreter()
     if python is None:
         pytest.skip("no environment with real vLLM: run ./packaging/test --engines")
@@ -31,13 +31,13 @@ def run(script: str, *arguments: str, seconds: float, **variables: str) -> Any:
     done = subprocess.run([str(python), str(HERE / script), *arguments], env=environment,
                           capture_output=True, text=True, timeout=seconds, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
-    return json.loads(done.stdout.splitlines()[-1])
+    return done.stdout
 
 
 @pytest.fixture(scope="module")
 def checked() -> Any:
     """The results of ``checks.py``."""
-    return run("checks.py", seconds=600)
+    return json.loads(run("checks.py", seconds=600).splitlines()[-1])
 
 
 @pytest.mark.parametrize("name", CHECKS)
@@ -49,8 +49,10 @@ def test_each_part_is_what_it_stands_in_for(checked: Any, name: str) -> None:
 
 def test_pages_that_are_cut_in_the_engine_core_give_the_same_text(tmp_path: Path) -> None:
     model = tiny_vllm.build(tmp_path / "model")
-    result = run("raw_pages.py", str(model), str(tmp_path), seconds=900,
-                 VERSO_RAW_PAGES="force", VERSO_FAST_MASK="1", VERSO_HEAD_SIZE="1")
+    file = tmp_path / "found.json"
+    run("raw_pages.py", str(model), str(tmp_path), str(file), seconds=900,
+        VERSO_RAW_PAGES="force", VERSO_FAST_MASK="1", VERSO_HEAD_SIZE="1")
+    result = json.loads(file.read_text("utf-8"))
     assert result["ways"] == ["raw", "rendered"]
     assert result["raw"] == result["rendered"]
     assert [page["prompt"] for page in result["raw"]] == [1123, 1123, 259, 1123, 835]
