@@ -5,10 +5,12 @@
 Starts vLLM's OpenAI server with the tiny model on the processor (environment of
 ``packaging/test --engines``). Each pair is one run of each, one straight after the other, the
 order changing from pair to pair, so that whatever else slows the machine down slows both. Every
-page gets exactly as many output tokens as asked for. With --together both run at the same time
-instead, and share the server. With --paced the server is none of vLLM's but one that only keeps a
-pace, and hardly needs the processor: that compares what the two mean by their figures on a machine
-that is busy with other things.
+page gets exactly as many output tokens as asked for. The server has all cores but the last and the
+two clients the last, as if they ran on another machine; with --shared all have all cores, and
+whatever a client computes is missing at a server that fills them. With --together both run at the
+same time instead, and share the server. With --paced the server is none of vLLM's but one that only
+keeps a pace, and hardly needs the processor: that compares what the two mean by their figures on a
+machine that is busy with other things.
 
 Prints the median of the ratios (ours by theirs) with the interval that holds the true median with
 95 % or more (order statistics), and writes all of it as JSON to FILE.
@@ -285,6 +287,7 @@ def main() -> None:
     parser.add_argument("--large", action="store_true", help="an A4 page instead of a small one")
     parser.add_argument("--paced", action="store_true", help="a server that only keeps a pace")
     parser.add_argument("--prefer", action="store_true", help="go before others (root)")
+    parser.add_argument("--shared", action="store_true", help="all cores for server and clients")
     parser.add_argument("--together", action="store_true", help="both at the same time")
     parser.add_argument("--format", choices=("png", "jpeg"), default="png")
     args = parser.parse_args()
@@ -293,6 +296,9 @@ def main() -> None:
         parser.error("no environment with real vLLM: run ./packaging/test --engines")
     if args.prefer:
         prefer()
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < 2 and not args.shared:
+        parser.error("one core: --shared is the only way")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for kind in ("data", "config", "cache", "log"):
@@ -301,9 +307,13 @@ def main() -> None:
         page = folder / "page.png"
         Image.open(real.bitmap(folder, real.LARGE if args.large else real.SMALL)).save(page)
         lines = dataset(folder / "pages.jsonl", page, args.requests, args.format)
-        rival = Theirs(python, folder)
+        if not args.shared:
+            os.sched_setaffinity(0, cores[:-1])  # inherited by what is started now
         server: Paced | servers.Server = Paced(args.tokens) if args.paced else servers.vllm(
             "server", python, model, folder, real.Script(folder), ngram=False)
+        if not args.shared:
+            os.sched_setaffinity(0, cores[-1:])
+        rival = Theirs(python, folder)
         try:
             server.wait()
             pairs: list[dict[str, Any]] = []
@@ -340,8 +350,7 @@ def main() -> None:
             "machine": {"processor": platform.processor(), "cores": os.cpu_count()},
             "load": {key: getattr(args, key) for key in (
                 "pairs", "requests", "concurrency", "tokens", "warmup", "large",
-                "format", "together", "prefer",
-                "paced")},
+                "format", "together", "prefer", "paced", "shared")},
             "ratios": found, "pairs": pairs}, indent=1) + "\n")
 
 

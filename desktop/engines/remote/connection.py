@@ -10,7 +10,7 @@ import socket
 import ssl
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from typing import Any, Optional
 
@@ -25,9 +25,13 @@ from desktop.engines.remote.keys import Key
 from desktop.engines.remote.sse import EventStream, Junk
 from desktop.i18n import _
 
+log = logging.getLogger(__name__)
+
 CONNECT_SECONDS = 10.0
 _ERROR_BYTES = 64 << 10
 _ANSWER_BYTES = 16 << 20
+_PARTING_SECONDS = 1.0
+"""For the end of the transfer after the end of the answer."""
 
 # httpcore asks for this module several times a request, and where it is not installed Python goes
 # through every folder each time: 1 of the 7.5 ms of processor that sending a page takes.
@@ -67,9 +71,14 @@ class Connection:
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=None,
                                 keepalive_expiry=4.0),
             timeout=httpx.Timeout(CONNECT_SECONDS))
+        self._parting: set[asyncio.Task[None]] = set()
+        """Ends of transfers that are still awaited."""
 
     async def close(self) -> None:
         """Close what is open."""
+        for task in self._parting:
+            task.cancel()
+        await asyncio.gather(*self._parting, return_exceptions=True)
         await self._client.aclose()
 
     async def models(self, seconds: float = CONNECT_SECONDS) -> tuple[Model, ...]:
@@ -120,28 +129,53 @@ class Connection:
             headers={"Content-Type": "application/json", "Accept": "text/event-stream"})
         with _translated(self, silence) as heard:
             response = await self._client.send(request, stream=True)
+            pieces, ended = response.aiter_raw(), False
             try:
                 if response.status_code != 200:
                     raise answers.refusal(response.status_code, response.headers,
-                                          await _some(response, _ERROR_BYTES), asked, self.key)
+                                          await _some(pieces, _ERROR_BYTES), asked, self.key)
                 kind = response.headers.get("content-type", "")
                 if "text/event-stream" in kind:
-                    async with aclosing(self._stream(response, asked, silence)) as stream:
+                    async with aclosing(self._stream(pieces, asked, silence)) as stream:
                         async for chunk in stream:
                             heard.text = heard.text or bool(chunk.text)
                             yield chunk
+                    ended = True
                 elif "json" in kind:
-                    yield answers.chunk(await _all(response), asked, self.key)
+                    yield answers.chunk(await _all(pieces), asked, self.key)
                 else:
                     raise NotOpenAI(server=self.name, reason=_("it answers with “{kind}”").format(
                         kind=self.key.redact(kind[:60])))
             finally:
+                if ended:
+                    self._part(response, pieces)
+                else:
+                    await _close(response)
+
+    def _part(self, response: httpx.Response, pieces: AsyncIterator[bytes]) -> None:
+        """RESPONSE's answer is whole, its transfer perhaps not: only a connection that is at the
+        end of it can be used for the next page. The page does not wait for that."""
+        async def rest() -> None:
+            async for _piece in pieces:
+                pass
+
+        async def part() -> None:
+            try:
+                await asyncio.wait_for(rest(), _PARTING_SECONDS)
+            except (httpx.HTTPError, httpx.StreamError, asyncio.TimeoutError):
+                log.debug("%s keeps the connection of an answer that has ended", self.name)
+            finally:
                 await _close(response)
 
-    async def _stream(self, response: httpx.Response, asked: Asked,
+        task = asyncio.get_running_loop().create_task(part())
+        self._parting.add(task)
+        task.add_done_callback(self._parting.discard)
+
+    async def _stream(self, pieces: AsyncIterator[bytes], asked: Asked,
                       silence: float) -> AsyncGenerator[Chunk, None]:
+        """Chunks out of PIECES, to the end of the answer."""
         events, heard, begun, nothing = EventStream(), time.monotonic(), False, 0
-        async for piece in response.aiter_raw():
+        async for piece in pieces:
             found = events.feed(piece)
             if found:
                 heard, nothing = time.monotonic(), 0
@@ -171,22 +205,23 @@ class Connection:
             headers={"Content-Type": "application/json"} if body else None)
         with _translated(self, seconds):
             response = await self._client.send(request, stream=True)
+            pieces = response.aiter_raw()
             try:
                 if response.status_code != 200:
                     raise answers.refusal(
                         response.status_code, response.headers,
-                        await _some(response, _ERROR_BYTES),
+                        await _some(pieces, _ERROR_BYTES),
                         Asked(self.name, self.address), self.key)
-                return await _all(response)
+                return await _all(pieces)
             finally:
                 await _close(response)
 
 
-async def _some(response: httpx.Response, most: int) -> bytes:
+async def _some(pieces: AsyncIterator[bytes], most: int) -> bytes:
     """The body's beginning; what breaks off is as good as what ends."""
     data = bytearray()
     try:
-        async for piece in response.aiter_raw():
+        async for piece in pieces:
             data += piece
             if len(data) >= most:
                 break
@@ -195,10 +230,10 @@ async def _some(response: httpx.Response, most: int) -> bytes:
     return bytes(data[:most])
 
 
-async def _all(response: httpx.Response) -> bytes:
+async def _all(pieces: AsyncIterator[bytes]) -> bytes:
     """The whole body; raises :class:`Junk` for one without measure."""
     data = bytearray()
-    async for piece in response.aiter_raw():
+    async for piece in pieces:
         data += piece
         if len(data) > _ANSWER_BYTES:
             raise Junk("an answer without end")

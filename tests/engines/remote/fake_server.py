@@ -87,6 +87,10 @@ class FakeServer:
         """Seconds between two pieces."""
         self.hold = False
         """Every stream waits after three pieces as long as this is set."""
+        self.linger = False
+        """The transfer of an answer does not end with the answer."""
+        self.connections = 0
+        """That were opened."""
         self.squash = self.swallow = self.whole = False
         self.guard = self.usage = self.bias = self.tokenizer = True
         self.extra_tokens = 0
@@ -163,6 +167,7 @@ class FakeServer:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._open.add(writer)
+        self.connections += 1
         try:
             while await self._request(reader, writer):
                 pass
@@ -274,6 +279,8 @@ class FakeServer:
         if ending:
             await self._event(writer, "", finish, counts)
             await self._chunk(writer, b"data: [DONE]\n\n")
+            if self.linger:
+                await self._pause(reader, 3600)
         return await self._end(writer)
 
     async def _pause(self, reader: asyncio.StreamReader, seconds: float) -> None:
