@@ -148,7 +148,7 @@ def main() -> None:
         await asyncio.sleep(3)
         page = tab.page
         measuring = tab.measuring
-        tab._begin(plan)
+        tab.following.begin()
         measuring.plan = plan
         measuring._set_phase(Phase.RUNNING)
         done = threading.Event()
@@ -196,12 +196,12 @@ def main() -> None:
 
         async def fetched() -> None:
             before = page.shown
-            tab._show_kept(1)
+            tab.earlier.show_one(1)
             while page.shown is before:
                 await asyncio.sleep(0.05)
 
         async def compared() -> None:
-            tab._compare_kept(1, 1)
+            tab.earlier.compare(1, 1)
             while page.other is None:
                 await asyncio.sleep(0.05)
 

@@ -23,6 +23,7 @@ from pytestqt.qtbot import QtBot
 
 from desktop import i18n
 from desktop.jobs.events import EngineState, PageState
+from desktop.ui.benchmark import remembered
 from desktop.ui.benchmark.measuring import Phase
 from desktop.ui.benchmark.page import BenchmarkPage
 from desktop.ui.benchmark.saving import FORMATS
@@ -132,7 +133,7 @@ def test_a_test_from_beginning_to_end(bench: Open, qtbot: QtBot, tmp_path: Path)
 
     # files
     for form in FORMATS:
-        tab.save(form, tmp_path / f"run.{form.suffix}")
+        tab.exporting.save(form, tmp_path / f"run.{form.suffix}")
     qtbot.waitUntil(lambda: all((tmp_path / f"run.{form.suffix}").exists() for form in FORMATS),
                     timeout=WAIT)
     found = json.loads((tmp_path / "run.json").read_text("utf-8"))
@@ -158,7 +159,7 @@ def test_a_test_from_beginning_to_end(bench: Open, qtbot: QtBot, tmp_path: Path)
     assert page.shown.rows == shown.rows
     assert page.shown.document == shown.document
     dialog.table.item(0, 1).setText("before")
-    tab._compare_kept(kept[0], kept[0])
+    tab.earlier.compare(kept[0], kept[0])
     qtbot.waitUntil(lambda: page.other is not None, timeout=WAIT)
     page.draw_now()
     assert page.other is not None
@@ -310,11 +311,11 @@ def test_a_wish_that_cannot_be_says_why_and_is_not_started(window: MainWindow,
 
 
 def test_the_form_is_remembered(window: MainWindow, qtbot: QtBot) -> None:
-    _window, tab, page = opened(window, qtbot)
+    _window, _tab, page = opened(window, qtbot)
     page.form.set_wish(Wish(levels="3, 5", rounds=4, ttft=250))
-    qtbot.waitUntil(lambda: Wish.of(tab._kept_settings().value("wish", "")).levels == "3, 5",
+    qtbot.waitUntil(lambda: remembered.form()[0].levels == "3, 5",
                     timeout=WAIT)
-    assert Wish.of(tab._kept_settings().value("wish", "")) == page.form.wish()
+    assert remembered.form()[0] == page.form.wish()
     page.form.set_wish(Wish())
     window.commands.show_benchmark(False)
 
