@@ -15,6 +15,6 @@ class AscendEngine(VllmEngine):
     name = "ascend"
     loader = AscendLoader
 
-    async def _report(self, cache_tokens: int) -> EngineReady:
-        ready = await super()._report(cache_tokens)
+    async def _report(self) -> EngineReady:
+        ready = await super()._report()
         return msgspec.structs.replace(ready, versions={**ready.versions, **stack_versions()})

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import itertools
 import logging
-import re
 import tempfile
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,11 +15,13 @@ from typing import Any, Optional
 from desktop.engines.ascend_legacy import loading
 from desktop.engines.ascend_legacy.arguments import SEQUENCES
 from desktop.engines.ascend_legacy.pages import Pages
-from desktop.engines.base import Engine, EngineDied, Finish, Output, Progress, Text
-from desktop.engines.model import fitting, outcome, prompts, sampling
-from desktop.engines.visual_tokens import visual_tokens
+from desktop.engines.base import Engine, EngineDied, Output, Progress
+from desktop.engines.model import fitting, prompts, sampling
+from desktop.engines.model.results import PageRefused, Results, refused
+from desktop.engines.model.room import FULL_PAGE, Room
+from desktop.engines.model.steps import WEIGHTS, Steps
 from desktop.engines.vllm import warmup
-from desktop.engines.vllm.failures import PageRefused, PageTooLong, died
+from desktop.engines.vllm.failures import died
 from desktop.engines.vllm.output import OutputTail
 from desktop.errors import VersoError
 from desktop.i18n import N_, _
@@ -28,16 +29,10 @@ from desktop.protocol.messages import EngineReady, SubmitPage
 
 _log = logging.getLogger(__name__)
 
-_FULL = 0.95
-"""Share of the KV cache that admitted pages are expected to fill: blocks are taken whole, and
-some pages write more than expected."""
-_FULL_PAGE = visual_tokens(*warmup.SIZE).tokens
-"""Visual tokens of a full page."""
 _WATCH = 1.0
 """Seconds between two looks at whether vLLM lives."""
 _STEPS: tuple[tuple[str, str], ...] = (
-    (r"Starting to load model", N_("Loading the weights")),
-    (r"Loading (?:safetensors|pt) checkpoint shards:\s+(\d+)%", N_("Loading the weights")),
+    *WEIGHTS,
     (r"Captur(?:ing|e) (?:the model for )?CUDA ?[Gg]raphs?", N_("Capturing graphs")),
 )
 """Lines of vLLM's that tell how far it is, and the step in words."""
@@ -53,80 +48,65 @@ class AscendLegacyEngine(Engine):
         self._thread: Optional[ThreadPoolExecutor] = None
         self._loaded: Optional[loading.Loaded] = None
         self._pages: Optional[Pages] = None
-        self._context = 0
-        self._expectation = fitting.Expectation()
+        self._room = Room()
         self._numbers = itertools.count(1)
 
     async def start(self, settings: dict[str, Any], progress: Progress) -> EngineReady:
         """Load the official code, vLLM and the model, read a page; raises VersoError."""
-        self._output.listener = _listener(progress)
+        self._output.listener = Steps(progress, _STEPS)
         self._output.begin()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="engine")
         loader = loading.Loader(settings, self._output, progress)
         self._loaded = loaded = await asyncio.get_running_loop().run_in_executor(
             self._thread, loader.load)
         core = loaded.engine.engine
-        self._context = int(core.model_config.max_model_len)
-        cache_tokens = (int(core.cache_config.num_gpu_blocks or 0)
-                        * int(core.cache_config.block_size or 0))
-        self.budget = int(cache_tokens * _FULL)
+        self._room = Room(int(core.model_config.max_model_len),
+                          int(core.cache_config.num_gpu_blocks or 0)
+                          * int(core.cache_config.block_size or 0))
+        self.budget = self._room.budget
         self._pages = Pages(loaded.code)
         progress(_("Reading a first page"), -1.0)
         await self._warm_up()
         self._output.listener = None
-        return await self._report(cache_tokens)
+        return await self._report()
 
     async def read(self, page: SubmitPage) -> AsyncIterator[Output]:
         """Stream the page's text; raises EngineDied, PageTooLong, PageRefused, BadPrompt,
         PageUnreadable."""
         assert self._loaded is not None
         assert self._pages is not None
-        visual = fitting.sent(page.width, page.height, page.settings).tokens
-        text = prompts.completion(page.settings)
-        length = visual + fitting.PROMPT_TOKENS
-        limit = sampling.limit(page.settings, self._context, length)
-        if limit.tokens < 1:
-            raise PageTooLong(tokens=length, context=self._context)
+        prompt = prompts.completion(page.settings)
+        share = self._room.share(page)
         request = f"{page.page_id}/{page.attempt}/{next(self._numbers)}"
-        ending = outcome.Ending()
-        written, reason = 0, None
+        results = Results(share.prompt)
         try:
-            ready = await self._pages.prompt(page, text)
-            parameters = self._parameters(page, limit.tokens)
+            ready = await self._pages.prompt(page, prompt)
+            parameters = self._parameters(page, share.output)
             async with contextlib.AsyncExitStack() as stack:
                 stack.push_async_callback(self._abort, request)
                 async for result in self._loaded.engine.generate(ready, parameters, request):
-                    length = len(result.prompt_token_ids or ()) or length
-                    for part in result.outputs:
-                        written += len(part.token_ids)
-                        said = ending.feed(part.text)
-                        if said or part.token_ids:
-                            yield Text(said, len(part.token_ids))
-                        reason = part.finish_reason or reason
+                    for text in results.take(result):
+                        yield text
         except VersoError:
             raise
         except Exception as error:
             raise await self._failure(error) from error
-        if rest := ending.finish():
-            yield Text(rest)
-        word = outcome.outcome(reason)
-        if word is None:
-            raise await self._broken_off(reason)
-        if word == "length" and not written:
+        for text in results.rest():
+            yield text
+        finish = results.finish(share.output)
+        if finish is None:
+            raise await self._broken_off(results)
+        if finish.reason == "length" and not finish.output_tokens:
             # So the V0 scheduler says that the page alone is too much for its cache.
             raise PageRefused(reason=_("its {tokens} tokens do not fit into the KV cache").format(
-                tokens=length))
-        if word == "complete":
-            self._expectation.learn(visual, written)
-        yield Finish(word, length, written, limit.tokens)
+                tokens=finish.prompt_tokens))
+        self._room.learn(page, finish)
+        yield finish
 
     def cost(self, page: SubmitPage) -> int:
         """Tokens that the page will fill of the KV cache: its own and those it is expected to
         write."""
-        visual = fitting.sent(page.width, page.height, page.settings).tokens
-        prompt = visual + fitting.PROMPT_TOKENS
-        limit = sampling.limit(page.settings, self._context, prompt)
-        return prompt + self._expectation.of(visual, limit.tokens)
+        return self._room.cost(page)
 
     def parts(self, page: SubmitPage) -> tuple[tuple[int, int, int, int], ...]:
         """Slices of a very long page."""
@@ -185,37 +165,28 @@ class AscendLegacyEngine(Engine):
     async def _warm_up(self) -> None:
         """A page goes through everything that a person's will."""
         # A short context may hold no full page.
-        fits = self._context >= fitting.PROMPT_TOKENS + _FULL_PAGE + 2 * warmup.TOKENS
+        fits = self._room.context >= fitting.PROMPT_TOKENS + FULL_PAGE + 2 * warmup.TOKENS
         size = warmup.SIZE if fits else warmup.SMALL
         with tempfile.TemporaryDirectory(prefix="verso-") as name:
             path = warmup.draw(Path(name), size)
             async for _output in self.read(warmup.page(path, 0, size)):
                 pass
-        self._expectation = fitting.Expectation()
+        self._room.forget()
 
-    async def _report(self, cache_tokens: int) -> EngineReady:
+    async def _report(self) -> EngineReady:
         assert self._loaded is not None
         loaded = self._loaded
         used, total, free = await asyncio.to_thread(_memory, loaded)
-        full = fitting.PROMPT_TOKENS + _FULL_PAGE
-        room = sampling.limit({"max_tokens": self._context}, self._context, full).tokens
-        notes = list(loaded.notes)
-        if room < int(loaded.values["max_tokens"]):
-            notes.append(_("A full page leaves {room} tokens of the context of {context} for its "
-                           "text: “Max tokens” is lowered to that.").format(
-                room=room, context=self._context))
-        typical = full + self._expectation.of(_FULL_PAGE, max(1, room))
-        holds = max(1, self.budget // typical)
-        if holds < SEQUENCES:
-            notes.append(_("The KV cache of {tokens} tokens holds about {pages} pages at once.")
-                         .format(tokens=cache_tokens, pages=holds))
+        room = self._room
+        notes = room.notes(int(loaded.values["max_tokens"]), SEQUENCES)
         most = int(loaded.arguments.get("max_num_seqs") or SEQUENCES)
         return EngineReady(
             engine=self.name, model=Path(str(loaded.values["model"])).name,
-            device=await asyncio.to_thread(_device_name, loaded), capacity=min(holds, most),
-            memory_used=used, memory_total=total, cache_tokens=cache_tokens,
-            context=self._context, eager=bool(loaded.engine.engine.model_config.enforce_eager),
-            versions=loaded.stack.as_dict(), memory_free=free, notes=tuple(notes))
+            device=await asyncio.to_thread(_device_name, loaded), capacity=min(room.pages, most),
+            memory_used=used, memory_total=total, cache_tokens=room.cache_tokens,
+            context=room.context, eager=bool(loaded.engine.engine.model_config.enforce_eager),
+            versions=loaded.stack.as_dict(), memory_free=free,
+            notes=(*loaded.notes, *notes))
 
     async def _unhealthy(self) -> Optional[BaseException]:
         """Why vLLM is of no use any more; None while it is."""
@@ -237,35 +208,19 @@ class AscendLegacyEngine(Engine):
         if dead is not None:
             return await self._dead(dead)
         _log.warning("vLLM did not read a page", exc_info=error)
-        lines = str(error).strip().splitlines()
-        name = type(error).__name__
-        return PageRefused(reason=lines[0] if lines else name, detail=f"{name}: {error}")
+        return refused(error)
 
-    async def _broken_off(self, reason: Optional[str]) -> VersoError:
+    async def _broken_off(self, results: Results) -> VersoError:
         """The stream ended in a way that says nothing about the page."""
         dead = await self._unhealthy()
         if dead is not None:
             return await self._dead(dead)
-        return PageRefused(reason=_("it was broken off ({reason})").format(reason=reason or "?"))
+        return results.broken_off()
 
     async def _dead(self, error: BaseException) -> EngineDied:
         said = loading.telling(f"{type(error).__name__}: {error}")
         lines = await asyncio.to_thread(self._output.settled)
         return died([said.splitlines()[0], *lines[-200:]], "\n".join([*lines[-80:], said]))
-
-
-def _listener(progress: Progress) -> Any:
-    """Tells what vLLM's lines say about how far it is."""
-    steps = [(re.compile(pattern), step) for pattern, step in _STEPS]
-
-    def heard(line: str) -> None:
-        for pattern, step in steps:
-            match = pattern.search(line)
-            if match:
-                progress(_(step), int(match[1]) / 100 if match.groups() else -1.0)
-                return
-
-    return heard
 
 
 def _shut_down(engine: Any) -> None:

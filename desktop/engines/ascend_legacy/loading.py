@@ -8,8 +8,6 @@ import dataclasses
 import json
 import logging
 import os
-import re
-import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +19,7 @@ from desktop.engines.ascend.environment import VISIBLE
 from desktop.engines.ascend.failures import NoPlatform
 from desktop.engines.ascend_legacy import arguments, official, stack
 from desktop.engines.base import Progress
-from desktop.engines.model import prompts
+from desktop.engines.model import prompts, variables
 from desktop.engines.vllm import arguments as common
 from desktop.engines.vllm import devices, preflight, tokens
 from desktop.engines.vllm.failures import NoDevice, OutOfMemory, StartFailed, memory, root_cause
@@ -33,21 +31,11 @@ _log = logging.getLogger(__name__)
 
 _PLUGIN = "verso-official"
 """The entry point's name, for VLLM_PLUGINS."""
-_ENVIRONMENT = {
+_ALWAYS = {
     # The official code is written for the V0 engine.
     "VLLM_USE_V1": "0",
-    # A fork of this process would inherit its threads' locks; a new process does not.
-    "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
-    # The model is on this machine, and documents are nobody else's business.
-    "HF_HUB_OFFLINE": "1",
-    "TRANSFORMERS_OFFLINE": "1",
-    "VLLM_NO_USAGE_STATS": "1",
-    "DO_NOT_TRACK": "1",
 }
 _PREFERRED = {
-    "TOKENIZERS_PARALLELISM": "false",
-    # Numbers are those of nvidia-smi; by itself CUDA counts from the fastest GPU.
-    "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
     # Seconds that a step may take before the V0 engine gives itself up; by itself 60. The first
     # one on an NPU compiles operators. Verso has a limit of its own for silence (stall_seconds).
     "VLLM_ENGINE_ITERATION_TIMEOUT_S": "600",
@@ -56,8 +44,6 @@ _PREFERRED = {
 _SETTINGS = {"gpu_memory_utilization": "memory_utilization", "max_model_len": "max_model_len",
              "tensor_parallel_size": "tensor_parallel", "quantization": "quantization"}
 """vLLM's names of settings by which it is judged what fits."""
-_SECRET = re.compile(r"(?:^|_)(?:token|key|secret|password)$")
-"""Names of arguments whose values are nobody's business: hf_token."""
 _RELEASE = 8.0
 """Seconds in which the memory of an engine that was killed comes free."""
 _COPY = "official-code"
@@ -115,9 +101,7 @@ class Loader:
             checked = tokens.check(loaded.tokenizer)
             built = arguments.build(values, npu=found.npu)
             given = {**built.values, **_typed(extra, found)}
-            _log.info("vLLM %s with %s", found.vllm, {
-                key: "…" if _SECRET.search(key) and value else value
-                for key, value in given.items()})
+            _log.info("vLLM %s with %s", found.vllm, variables.discreet(given))
             self._progress(_("Loading the model"), -1.0)
             engine = _start(given)
         except VersoError:
@@ -235,21 +219,10 @@ def _lacking() -> list[str]:
 def _prepare_environment(values: Mapping[str, Any], found: stack.Stack,
                          wanted: Mapping[str, Any]) -> None:
     """Variables that vLLM, and the processes it starts, read while they are imported."""
-    for key, value in _PREFERRED.items():
-        os.environ.setdefault(key, value)
-    os.environ.update(_ENVIRONMENT)
-    os.environ[official.WANTED] = json.dumps(wanted)
+    # The processes that vLLM starts find the plugin, and through it the code, by PYTHONPATH.
+    variables.prepare(Path(__file__).absolute().parent / "site", _PLUGIN, preferred=_PREFERRED,
+                      always={**_ALWAYS, official.WANTED: json.dumps(wanted)})
     if values["devices"] and not found.npu:  # An NPU's are in the worker's environment already.
         os.environ[devices.VISIBLE] = str(values["devices"]).replace(" ", "")
     if "+cu118" in found.torch and os.path.exists(_PTXAS):
         os.environ.setdefault("TRITON_PTXAS_PATH", _PTXAS)
-    # The processes that vLLM starts find the plugin, and through it the code, by PYTHONPATH.
-    folder = str(Path(__file__).absolute().parent / "site")
-    if folder not in sys.path:
-        sys.path.append(folder)
-    search = os.environ.get("PYTHONPATH", "")
-    if folder not in search.split(os.pathsep):
-        os.environ["PYTHONPATH"] = os.pathsep.join(part for part in (search, folder) if part)
-    chosen = os.environ.get("VLLM_PLUGINS")  # Where it is set, only those it names are loaded.
-    if chosen is not None and _PLUGIN not in chosen.split(","):
-        os.environ["VLLM_PLUGINS"] = ",".join(part for part in (chosen, _PLUGIN) if part)

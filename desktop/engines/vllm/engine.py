@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-import re
 import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,11 +12,13 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
-from desktop.engines.base import Engine, EngineDied, Finish, Output, Progress, Text
-from desktop.engines.model import fitting, outcome, prompts, sampling
-from desktop.engines.visual_tokens import visual_tokens
+from desktop.engines.base import Engine, EngineDied, Output, Progress
+from desktop.engines.model import fitting, prompts, sampling
+from desktop.engines.model.results import Results, refused
+from desktop.engines.model.room import FULL_PAGE, Room
+from desktop.engines.model.steps import Steps
 from desktop.engines.vllm import arguments, devices, loading, tokens, warmup
-from desktop.engines.vllm.failures import PageRefused, PageTooLong, died
+from desktop.engines.vllm.failures import died
 from desktop.engines.vllm.images import ImageFeed
 from desktop.engines.vllm.output import OutputTail
 from desktop.errors import VersoError
@@ -26,11 +27,6 @@ from desktop.protocol.messages import EngineReady, SubmitPage
 
 _log = logging.getLogger(__name__)
 
-_FULL = 0.95
-"""Share of the KV cache that admitted pages are expected to fill: blocks are taken whole, and
-some pages write more than expected."""
-_FULL_PAGE = visual_tokens(*warmup.SIZE).tokens
-"""Visual tokens of a full page."""
 _WATCH = 1.0
 """Seconds between two looks at whether vLLM's processes live."""
 
@@ -47,13 +43,12 @@ class VllmEngine(Engine):
         self._loaded: loading.Loaded | None = None
         self._feed: ImageFeed | None = None
         self._tokens: tokens.Tokens | None = None
-        self._context = 0
-        self._expectation = fitting.Expectation()
+        self._room = Room()
         self._numbers = itertools.count(1)
 
     async def start(self, settings: dict[str, Any], progress: Progress) -> EngineReady:
         """Load vLLM and the model, test the tokenizer, read a page; raises VersoError."""
-        self._output.listener = _Steps(progress)
+        self._output.listener = Steps(progress, loading.STEPS)
         self._output.begin()
         # One thread for as long as the engine lives: what vLLM starts may be tied to it.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="engine")
@@ -62,14 +57,13 @@ class VllmEngine(Engine):
         self._loaded = loaded = await loop.run_in_executor(self._thread, loader.load)
         engine = loaded.cores.first
         self._tokens = loaded.tokens
-        self._context = int(engine.model_config.max_model_len)
-        cache_tokens = loaded.cores.cache_tokens
-        self.budget = int(cache_tokens * _FULL)
+        self._room = Room(int(engine.model_config.max_model_len), loaded.cores.cache_tokens)
+        self.budget = self._room.budget
         self._feed = ImageFeed(engine, loaded.values)
         progress(_("Reading a first page"), -1.0)
         await self._warm_up()
         self._output.listener = None
-        return await self._report(cache_tokens)
+        return await self._report()
 
     async def read(self, page: SubmitPage) -> AsyncIterator[Output]:
         """Stream the page's text; raises EngineDied, PageTooLong, PageRefused, BadPrompt."""
@@ -83,48 +77,34 @@ class VllmEngine(Engine):
         assert self._loaded is not None
         assert self._feed is not None
         assert self._tokens is not None
-        visual = fitting.sent(page.width, page.height, page.settings).tokens
         prompt = self._tokens.prompt(prompts.completion(page.settings))
-        length = len(prompt) - 1 + visual
-        limit = sampling.limit(page.settings, self._context, length)
-        if limit.tokens < 1:
-            raise PageTooLong(tokens=length, context=self._context)
+        share = self._room.share(page, len(prompt) - 1)
         request = f"{page.page_id}/{page.attempt}/{next(self._numbers)}"
-        parameters = self._parameters(page, limit.tokens)
-        ending = outcome.Ending()
-        written, reason = 0, None
+        parameters = self._parameters(page, share.output)
+        results = Results(share.prompt)
         try:
             ready = await self._feed.prompt(page, prompt)
             async with aclosing(self._generate(ready, parameters, request, page,
                                                core)) as stream:
                 async for result in stream:
-                    length = len(result.prompt_token_ids or ()) or length
-                    for part in result.outputs:
-                        written += len(part.token_ids)
-                        text = ending.feed(part.text)
-                        if text or part.token_ids:
-                            yield Text(text, len(part.token_ids))
-                        reason = part.finish_reason or reason
+                    for text in results.take(result):
+                        yield text
         except VersoError:
             raise
         except Exception as error:
             raise await self._failure(error) from error
-        if rest := ending.finish():
-            yield Text(rest)
-        word = outcome.outcome(reason)
-        if word is None:
-            raise await self._broken_off(reason)
-        if word == "complete":
-            self._expectation.learn(visual, written)
-        yield Finish(word, length, written, limit.tokens)
+        for text in results.rest():
+            yield text
+        finish = results.finish(share.output)
+        if finish is None:
+            raise await self._broken_off(results)
+        self._room.learn(page, finish)
+        yield finish
 
     def cost(self, page: SubmitPage) -> int:
         """Tokens that the page will fill of the KV cache: its own and those it is expected to
         write."""
-        visual = fitting.sent(page.width, page.height, page.settings).tokens
-        prompt = visual + fitting.PROMPT_TOKENS
-        limit = sampling.limit(page.settings, self._context, prompt)
-        return prompt + self._expectation.of(visual, limit.tokens)
+        return self._room.cost(page)
 
     def parts(self, page: SubmitPage) -> tuple[tuple[int, int, int, int], ...]:
         """Slices of a very long page."""
@@ -189,7 +169,7 @@ class VllmEngine(Engine):
         assert self._tokens is not None
         prompt = self._tokens.prompt(prompts.completion({}))
         # A short context may hold no full page.
-        fits = self._context >= len(prompt) + _FULL_PAGE + 2 * warmup.TOKENS
+        fits = self._room.context >= len(prompt) + FULL_PAGE + 2 * warmup.TOKENS
         full = warmup.SIZE if fits else warmup.SMALL
         with tempfile.TemporaryDirectory(prefix="verso-") as name:
             paths = {size: warmup.draw(Path(name), size) for size in {full, warmup.SMALL}}
@@ -199,74 +179,48 @@ class VllmEngine(Engine):
                      for number, size in enumerate((*[full] * count, warmup.SMALL))]
             await asyncio.gather(*(self._read_through(page, core) for page in pages
                                    for core in range(len(self._loaded.cores))))
-        self._expectation = fitting.Expectation()
+        self._room.forget()
 
     async def _read_through(self, page: SubmitPage, core: int) -> None:
         async for _output in self._read(page, core):
             pass
 
-    async def _report(self, cache_tokens: int) -> EngineReady:
+    async def _report(self) -> EngineReady:
         assert self._loaded is not None
         loaded = self._loaded
         used, total, free = await asyncio.to_thread(_memory, loaded)
-        full = fitting.PROMPT_TOKENS + _FULL_PAGE
-        room = sampling.limit({"max_tokens": self._context}, self._context, full).tokens
-        notes = list(loaded.notes)
-        if room < int(loaded.values["max_tokens"]):
-            notes.append(_("A full page leaves {room} tokens of the context of {context} for its "
-                           "text: “Max tokens” is lowered to that.").format(
-                room=room, context=self._context))
-        typical = full + self._expectation.of(_FULL_PAGE, max(1, room))
-        holds = max(1, self.budget // typical)
-        capacity = min(holds, int(loaded.arguments.get("max_num_seqs") or arguments.SEQUENCES))
-        if holds < arguments.SEQUENCES:
-            notes.append(_("The KV cache of {tokens} tokens holds about {pages} pages at once.")
-                         .format(tokens=cache_tokens, pages=holds))
+        room = self._room
+        notes = room.notes(int(loaded.values["max_tokens"]), arguments.SEQUENCES)
+        capacity = min(room.pages,
+                       int(loaded.arguments.get("max_num_seqs") or arguments.SEQUENCES))
         config = loaded.cores.first.model_config
         return EngineReady(
             engine=self.name, model=Path(str(loaded.values["model"])).name,
             device=_device_name(loaded), capacity=max(1, capacity), memory_used=used,
-            memory_total=total, cache_tokens=cache_tokens, context=self._context,
+            memory_total=total, cache_tokens=room.cache_tokens, context=room.context,
             eager=bool(config.enforce_eager), versions=loaded.versions.as_dict(),
-            memory_free=free, notes=tuple(notes))
+            memory_free=free, notes=(*loaded.notes, *notes))
 
     async def _failure(self, error: Exception) -> VersoError:
         """ERROR of vLLM's while a page was read."""
         assert self._loaded is not None
-        name = type(error).__name__
-        if name == "EngineDeadError" or self._loaded.cores.errored:
+        if type(error).__name__ == "EngineDeadError" or self._loaded.cores.errored:
             return await self._dead(error)
         _log.warning("vLLM did not read a page", exc_info=error)
-        lines = str(error).strip().splitlines()
-        return PageRefused(reason=lines[0] if lines else name, detail=f"{name}: {error}")
+        return refused(error)
 
-    async def _broken_off(self, reason: str | None) -> VersoError:
+    async def _broken_off(self, results: Results) -> VersoError:
         """The stream ended in a way that says nothing about the page."""
         assert self._loaded is not None
         if self._loaded.cores.errored:
             return await self._dead(None)
-        return PageRefused(reason=_("it was broken off ({reason})").format(reason=reason or "?"))
+        return results.broken_off()
 
     async def _dead(self, error: Exception | None) -> EngineDied:
         lines = await asyncio.to_thread(self._output.settled)
         # Not what was written long ago, about a page of which vLLM complained and lived on.
         return died(lines[-200:], "\n".join([
             *lines[-80:], *([f"{type(error).__name__}: {error}"] if error else [])]))
-
-
-class _Steps:
-    """Tells what vLLM's lines say about how far it is."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._steps = [(re.compile(pattern), step) for pattern, step in loading.STEPS]
-
-    def __call__(self, line: str) -> None:
-        for pattern, step in self._steps:
-            if match := pattern.search(line):
-                share = int(match[1]) / 100 if match.groups() else -1.0
-                self._progress(_(step), share)
-                return
 
 
 def _memory(loaded: loading.Loaded) -> tuple[int, int, int]:

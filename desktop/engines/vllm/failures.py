@@ -148,23 +148,6 @@ class MemoryRanOut(EngineDied):
               "or lower “Tokens a step” and “Memory utilization”.")
 
 
-class PageTooLong(VersoError):
-    """A page whose image alone fills the context."""
-
-    code = "engine.context"
-    message = N_("The page takes {tokens} tokens and the model's context holds {context}: nothing "
-                 "is left for its text.")
-    hint = N_("Raise “Context length” in the settings, or set “Crop mode” to off.")
-
-
-class PageRefused(VersoError):
-    """vLLM did not take the page, or broke it off."""
-
-    code = "engine.refused"
-    message = N_("The engine did not read this page: {reason}")
-    hint = N_("Read the page again; if this repeats, see the log (View › Log).")
-
-
 _NOISE = re.compile(
     r"^(?:\([^)]*\)\s*)*(?:(?:INFO|DEBUG|WARNING|ERROR|CRITICAL)\s+\d\d-\d\d\s+[\d:]+\s+"
     r"\[[^\]]*\]\s?)?")

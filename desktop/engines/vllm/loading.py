@@ -10,7 +10,6 @@ import dataclasses
 import logging
 import os
 import re
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,6 +17,8 @@ from typing import Any
 
 from desktop.engines import plugin
 from desktop.engines.base import EngineDied, Progress
+from desktop.engines.model import variables
+from desktop.engines.model.steps import WEIGHTS
 from desktop.engines.vllm import arguments, cores, devices, images, preflight, tokens, versions
 from desktop.engines.vllm.cores import Cores
 from desktop.engines.vllm.failures import (
@@ -39,26 +40,8 @@ _PLUGIN = "verso"
 _RELEASE = 8.0
 """Seconds in which the memory of an engine that was killed comes free."""
 _KILLED = re.compile(r"Failed core proc\(s\): \{[^}]*-(?:9|15)\b")
-_SECRET = re.compile(r"(?:^|_)(?:token|key|secret|password)$")
-"""Names of arguments whose values are nobody's business: hf_token."""
 _CACHE_CPU = 4
 """GiB of KV cache where the engine computes on the processor."""
-
-_ENVIRONMENT = {
-    # A fork of this process would inherit its threads' locks; a new process does not.
-    "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
-    # The model is on this machine, and documents are nobody else's business.
-    "HF_HUB_OFFLINE": "1",
-    "TRANSFORMERS_OFFLINE": "1",
-    "VLLM_NO_USAGE_STATS": "1",
-    "DO_NOT_TRACK": "1",
-}
-_PREFERRED = {
-    "TOKENIZERS_PARALLELISM": "false",
-    # Numbers are those of nvidia-smi; by itself CUDA counts from the fastest GPU.
-    "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
-}
-"""Set unless a person has."""
 
 
 Look = Callable[[], tuple[devices.Device, ...]]
@@ -136,7 +119,7 @@ class Loader:
         if count > 1 and "gpu_memory_utilization" in given:
             given["gpu_memory_utilization"] = round(
                 float(given["gpu_memory_utilization"]) / count, 4)
-        _log.info("vLLM %s with %s", found.vllm, _discreet(given))
+        _log.info("vLLM %s with %s", found.vllm, variables.discreet(given))
         notes = [*needs.notes, *built.notes]
         engines, checked = self._start(given, count, notes, chosen=bool(values["engine_cores"]))
         return Loaded(Cores(engines), checked, found, values, given, notes, cpu, usable,
@@ -255,21 +238,10 @@ def _prepare_environment(values: Mapping[str, Any], needs: versions.Decision,
                          visible: str = devices.VISIBLE) -> None:
     """Variables that vLLM, and the processes it starts, read while they are imported. VISIBLE: the
     one that names the devices."""
-    for key, value in {**_PREFERRED, **needs.environment}.items():
-        os.environ.setdefault(key, value)
-    os.environ.update(_ENVIRONMENT)
-    os.environ.update(plugin.environment(values))
+    variables.prepare(plugin.folder(), _PLUGIN, preferred=needs.environment,
+                      always=plugin.environment(values))
     if values["devices"]:
         os.environ[visible] = str(values["devices"]).replace(" ", "")
-    folder = str(plugin.folder())
-    if folder not in sys.path:
-        sys.path.append(folder)
-    search = os.environ.get("PYTHONPATH", "")
-    if folder not in search.split(os.pathsep):
-        os.environ["PYTHONPATH"] = os.pathsep.join(part for part in (search, folder) if part)
-    chosen = os.environ.get("VLLM_PLUGINS")  # Where it is set, only those it names are loaded.
-    if chosen is not None and _PLUGIN not in chosen.split(","):
-        os.environ["VLLM_PLUGINS"] = ",".join(part for part in (chosen, _PLUGIN) if part)
 
 
 def _platform(found: versions.Versions) -> tuple[bool, str]:
@@ -352,11 +324,6 @@ def _with(values: Mapping[str, Any], typed: Mapping[str, Any]) -> dict[str, Any]
     return found
 
 
-def _discreet(given: Mapping[str, Any]) -> dict[str, Any]:
-    """GIVEN for the log: a token that was passed through is not written down."""
-    return {key: "…" if _SECRET.search(key) and value else value for key, value in given.items()}
-
-
 def _first_line(error: BaseException) -> str:
     """What ERROR says, in one line."""
     details = getattr(error, "errors", None)  # pydantic's first line only counts them.
@@ -369,8 +336,7 @@ def _first_line(error: BaseException) -> str:
 
 
 STEPS: tuple[tuple[str, str], ...] = (
-    (r"Starting to load model", N_("Loading the weights")),
-    (r"Loading (?:safetensors|pt) checkpoint shards:\s+(\d+)%", N_("Loading the weights")),
+    *WEIGHTS,
     (r"Dynamo bytecode transform|Compiling a graph|torch\.compile takes", N_("Compiling")),
     (r"(?:Capturing|Capture) CUDA graphs?[^:]*:\s+(\d+)%", N_("Capturing graphs")),
 )

@@ -10,9 +10,9 @@ import pytest
 
 from desktop.engines import plugin
 from desktop.engines.base import EngineDied
-from desktop.engines.model import weights
+from desktop.engines.model import variables, weights
+from desktop.engines.model.steps import Steps
 from desktop.engines.vllm import devices, loading, preflight, versions
-from desktop.engines.vllm.engine import _Steps
 from desktop.engines.vllm.failures import (
     NoSuchDevice,
     OutOfMemory,
@@ -232,7 +232,7 @@ def test_a_failure_in_this_process_is_told_by_itself() -> None:
 
 def test_steps_of_loading_are_told() -> None:
     told: list[tuple[str, float]] = []
-    steps = _Steps(lambda step, share: told.append((step, share)))
+    steps = Steps(lambda step, share: told.append((step, share)), loading.STEPS)
     for line in (
             "(Worker pid=6066) INFO [cpu_model_runner.py:68] Starting to load model /tmp/tiny...",
             "Loading safetensors checkpoint shards:  50% Completed | 1/2 [00:00<00:00]",
@@ -247,5 +247,5 @@ def test_steps_of_loading_are_told() -> None:
 def test_a_token_that_is_passed_through_is_not_logged() -> None:
     given = {"hf_token": "hf_secret", "model": "/m", "max_num_batched_tokens": 16384,
              "tokenizer": "/t"}
-    assert loading._discreet(given) == {**given, "hf_token": "…"}
-    assert loading._discreet({"hf_token": None}) == {"hf_token": None}
+    assert variables.discreet(given) == {**given, "hf_token": "…"}
+    assert variables.discreet({"hf_token": None}) == {"hf_token": None}
