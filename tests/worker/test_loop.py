@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Callable
 from multiprocessing.connection import Pipe
 from typing import Any
@@ -48,26 +49,40 @@ def odd(monkeypatch: pytest.MonkeyPatch) -> type[Odd]:
     return Odd
 
 
-def run(*commands: m.AnyCommand | float, slow: bool = False) -> list[m.AnyEvent]:
-    """The events that follow COMMANDS; a number is a pause in seconds."""
+Fact = Callable[[list[m.AnyEvent]], object]
+
+
+def run(*commands: m.AnyCommand | Fact) -> list[m.AnyEvent]:
+    """The events that follow COMMANDS, the first of which are given to an engine that is ready;
+    a function is asked what came so far until it says something true."""
     ours, theirs = Pipe(duplex=True)
     application, channel = Channel.of_application(ours), Channel.of_worker(theirs)
     events: list[m.AnyEvent] = []
+
+    async def until(fact: Fact) -> None:
+        deadline = time.monotonic() + 60
+        while not fact(events):
+            assert time.monotonic() < deadline, f"waited in vain: {events}"
+            await asyncio.sleep(0.005)
 
     async def play() -> None:
         outbox = Outbox(channel)
         outbox.attach(asyncio.get_running_loop())
         worker = Worker(outbox)
         running = asyncio.ensure_future(worker.run())
-        for command in (m.StartEngine(m.VERSION, "odd", {}), *commands):
-            if isinstance(command, float):
-                await asyncio.sleep(command)
-            else:
-                worker.take(command)
-        worker.stop()
-        await running
-        await asyncio.to_thread(outbox.close, 10)
-        channel.close()
+        try:
+            worker.take(m.StartEngine(m.VERSION, "odd", {}))
+            await until(lambda events: came(m.EngineReady)(events) or came(m.EngineFailed)(events))
+            for command in commands:
+                if isinstance(command, m.Command):
+                    worker.take(command)
+                else:
+                    await until(command)
+        finally:
+            worker.stop()
+            await running
+            await asyncio.to_thread(outbox.close, 10)
+            channel.close()
 
     async def listen() -> None:
         try:
@@ -83,6 +98,18 @@ def run(*commands: m.AnyCommand | float, slow: bool = False) -> list[m.AnyEvent]
     return events
 
 
+def came(kind: type[m.AnyEvent], number: int = 1, **fields: object) -> Fact:
+    """So many events of KIND with these FIELDS."""
+    return lambda events: sum(isinstance(event, kind) and all(
+        getattr(event, key) == value for key, value in fields.items())
+        for event in events) >= number
+
+
+def over(*page_ids: str) -> Fact:
+    """These pages have come to their end."""
+    return lambda events: set(page_ids) <= ends(events).keys()
+
+
 def page(page_id: str) -> m.SubmitPage:
     return m.SubmitPage(page_id, "", 1, 1)
 
@@ -96,7 +123,7 @@ def test_an_engine_that_does_not_say_how_a_page_ended(odd: type[Odd]) -> None:
     async def reading(page: m.SubmitPage) -> AsyncIterator[Output]:
         yield Text("cut")
     odd.reading = staticmethod(reading)
-    events = run(0.05, page("p"), 0.1)
+    events = run(page("p"), over("p"))
     assert ends(events)["p"].finish == "length"
     assert events[-1] == m.Bye()  # although closing the engine failed
 
@@ -108,7 +135,7 @@ def test_an_engine_that_dies_while_no_page_is_with_it(
         await asyncio.sleep(0.05)
         return EngineDied(detail="exit status -9")
     monkeypatch.setattr(odd, "watch", watch)
-    events = run(0.5, page("too late"))
+    events = run(came(m.EngineFailed), page("too late"))
     (failed,) = (event for event in events if isinstance(event, m.EngineFailed))
     assert (failed.problem.code, failed.problem.detail, failed.fatal) == (
         "engine.died", "exit status -9", False)
@@ -125,7 +152,7 @@ def test_an_engine_whose_watch_fails_reads_all_the_same(
         yield Finish()
     odd.reading = staticmethod(reading)
     monkeypatch.setattr(odd, "watch", watch)
-    events = run(0.1, page("p"), 0.1)
+    events = run(lambda _events: "blind" in caplog.text, page("p"), over("p"))
     assert ends(events)["p"].finish == "complete"
     assert "blind" in caplog.text
 
@@ -144,7 +171,7 @@ def test_pages_begin_when_an_engine_s_budget_grows_by_itself(
             (engine,) = engines
             assert engine.grown is not None
             asyncio.get_running_loop().call_soon(engine.grown)
-        await asyncio.wait_for(both.wait(), 20)  # The first does not end before the second begins.
+        await asyncio.wait_for(both.wait(), 60)  # The first does not end before the second begins.
         yield Finish()
 
     def create(self: Odd) -> None:
@@ -153,7 +180,7 @@ def test_pages_begin_when_an_engine_s_budget_grows_by_itself(
     monkeypatch.setattr(odd, "__init__", create)
     monkeypatch.setattr(odd, "budget", 1)
     monkeypatch.setattr(odd, "cost", lambda self, page: 1)
-    events = run(0.05, page("first"), page("second"), 0.3)
+    events = run(page("first"), page("second"), over("first", "second"))
     assert {key: end.finish for key, end in ends(events).items()} == {
         "first": "complete", "second": "complete"}
 
@@ -173,13 +200,13 @@ def test_an_engine_that_becomes_larger_says_so_and_reads_more_at_once(
             all_three.set()
         elif page.page_id == "2":
             asyncio.get_running_loop().call_soon(engine.changed, larger)
-        await asyncio.wait_for(all_three.wait(), 20)  # None ends before the third has begun.
+        await asyncio.wait_for(all_three.wait(), 60)  # None ends before the third has begun.
         yield Finish()
 
     odd.reading = staticmethod(reading)
     monkeypatch.setattr(odd, "__init__", lambda self: engines.append(self))
     monkeypatch.setattr(odd, "set_concurrency", lambda self, pages: asked.append(pages))
-    events = run(0.05, page("1"), page("2"), page("3"), 0.3)
+    events = run(page("1"), page("2"), page("3"), over("1", "2", "3"))
     assert [event for event in events if isinstance(event, m.EngineReady)] == [READY, larger]
     assert {key: end.finish for key, end in ends(events).items()} == dict.fromkeys(
         "123", "complete")
@@ -196,7 +223,7 @@ def test_an_engine_that_swallows_a_cancel(odd: type[Odd]) -> None:
                 logging.info("not me")
             yield Text("x")
     odd.reading = staticmethod(reading)
-    events = run(0.05, page("p"), 0.1, m.CancelPage("p"), 0.2)
+    events = run(page("p"), came(m.PageText, page_id="p"), m.CancelPage("p"), over("p"))
     assert ends(events)["p"].finish == "cancelled"
 
 
@@ -209,7 +236,12 @@ def test_an_engine_that_never_waits_keeps_nobody_from_their_turn(odd: type[Odd])
         while page.page_id == "endless":
             yield Text("x", 1)
     odd.reading = staticmethod(reading)
-    events = run(0.05, page("endless"), 0.1, page("short"), 0.3, m.CancelPage("endless"), 0.2)
+
+    def much(events: list[m.AnyEvent]) -> bool:
+        return sum(event.tokens for event in events if isinstance(event, m.PageText)) > 100
+
+    events = run(page("endless"), much, page("short"), over("short"), m.CancelPage("endless"),
+                 over("endless"))
     assert {key: end.finish for key, end in ends(events).items()} == {
         "short": "complete", "endless": "cancelled"}
     assert ends(events)["short"].output_tokens == 3
@@ -221,7 +253,7 @@ def test_an_engine_that_yields_what_is_no_output(odd: type[Odd]) -> None:
     async def reading(page: m.SubmitPage) -> AsyncIterator[Output]:
         yield "text"  # type: ignore[misc]
     odd.reading = staticmethod(reading)
-    end = ends(run(0.05, page("p"), 0.1))["p"]
+    end = ends(run(page("p"), over("p")))["p"]
     assert end.finish == "failed"
     assert end.problem is not None
     assert "not an output" in end.problem.detail
@@ -239,7 +271,7 @@ def test_the_ways_loading_may_fail(
     def loading(progress: Progress) -> None:
         raise error
     odd.loading = staticmethod(loading)
-    failed = [event for event in run(0.1) if isinstance(event, m.EngineFailed)]
+    failed = [event for event in run() if isinstance(event, m.EngineFailed)]
     assert [(event.problem.code, event.fatal) for event in failed] == [(code, fatal)]
 
 
@@ -250,7 +282,7 @@ def test_progress_reported_too_often_is_thinned_out(odd: type[Odd]) -> None:
             progress("Reading weights", number / 5000)
         progress("Warming up", -1)
     odd.loading = staticmethod(loading)
-    told = [event for event in run(0.1) if isinstance(event, m.EngineLoading)]
+    told = [event for event in run() if isinstance(event, m.EngineLoading)]
     assert len(told) < 100
     assert told[0].fraction == 0
     assert [(event.step, event.fraction) for event in told[-2:]] == [
@@ -274,7 +306,9 @@ def test_producers_wait_while_nobody_reads() -> None:
                 await outbox.room()
 
         task = asyncio.ensure_future(producer())
-        await asyncio.sleep(0.3)
+        while made < outboxes.HIGH:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.3)  # for a producer that does not wait to go on
         stopped_at = made
         application = Channel.of_application(ours)
         for _ in range(3000):
