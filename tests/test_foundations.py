@@ -41,7 +41,7 @@ def test_left(no_process_left):
 
 
 def test_waited_for(no_process_left):
-    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(0.5)"])
+    subprocess.Popen(["sleep", "0.5"])
 
 """
 
@@ -56,6 +56,7 @@ def test_a_process_whose_parent_has_died_is_found(
     test_mark: str, no_process_left: Callable[[], list[str]],
 ) -> None:
     subprocess.run([sys.executable, "-c", ORPHAN], check=True)
+    processes.until(lambda: processes.descendants(test_mark))
     [orphan] = processes.descendants(test_mark)
     assert len(no_process_left()) == 1
     assert str(orphan.pid) in no_process_left()[0]
@@ -105,7 +106,7 @@ def run_pytest(tmp_path: Path, *options: str) -> str:
         [sys.executable, "-m", "pytest", "-q", "-c", data.ROOT / "pyproject.toml",
          "--rootdir", data.ROOT, "--confcutdir", data.ROOT, "-p", "tests.conftest",
          "-p", "no:cacheprovider", *options, tmp_path / "test_failing.py"],
-        cwd=data.ROOT, env={**os.environ, "PYTHONPATH": str(data.ROOT), "VERSO_TEST_PATIENCE": "2"},
+        cwd=data.ROOT, env={**os.environ, "PYTHONPATH": str(data.ROOT), "VERSO_TEST_PATIENCE": "5"},
         capture_output=True, text=True, timeout=120, check=False)
     return result.stdout + result.stderr
 

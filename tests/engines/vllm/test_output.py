@@ -37,3 +37,21 @@ def test_lines_of_this_process_and_its_children() -> None:
     assert ("KEPT ['100%', '50%', 'child err', 'child out', 'first from here', "
             "'without end �'] SETTLED 5 HEARD 6") in out
     assert out.index("after") > out.index("child out")
+
+
+SLOWLY = textwrap.dedent("""
+    import os, sys, time
+    from desktop.engines.vllm.output import OutputTail
+    tail = OutputTail(lambda line: time.sleep(0.3))
+    tail.begin()
+    os.write(2, b"one\\ntwo\\nthree\\n")
+    lines = tail.settled(60)
+    tail.end()
+    print("SETTLED", lines, flush=True)
+""")
+
+
+def test_what_is_written_and_not_read_yet_is_waited_for() -> None:
+    """As on a machine so busy that whoever reads has no turn for a while."""
+    done = subprocess.run([sys.executable, "-c", SLOWLY], capture_output=True, timeout=120)
+    assert "SETTLED ['one', 'two', 'three']" in done.stdout.decode(), done.stderr
