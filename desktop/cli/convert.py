@@ -11,24 +11,17 @@ from desktop.cli.conversion import Conversion
 from desktop.cli.flags import add_settings, engine_arguments, values_of
 from desktop.cli.reporting import one_line, print_json, reporter
 from desktop.cli.status import Exit
+from desktop.cli.usage import WrongCall
 from desktop.client.interpreter import missing_here
 from desktop.engines.registry import entry
 from desktop.errors import VersoError
 from desktop.export import EXPORTERS, exporters
-from desktop.i18n import N_, _
+from desktop.i18n import _
 from desktop.intake import ranges
 from desktop.jobs.errors import JournalUnusable
 from desktop.jobs.session import Session
 from desktop.settings import Values, setting
 from desktop.settings.store import Store
-
-
-class WrongCall(VersoError):
-    """An argument that cannot be used."""
-
-    code = "cli.usage"
-    message = N_("{what}")
-    hint = N_("See verso convert --help.")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
         formats = [exporter.name for exporter in exporters(
             [name.strip() for name in args.format.split(",") if name.strip()])]
         if not formats:
-            raise WrongCall(what=_("--format names no format."))
+            raise WrongCall(command="convert", what=_("--format names no format."))
         ranges.check(args.pages)
         passwords = _passwords(args.password_file)
         output = _output(args.output)
@@ -106,8 +99,9 @@ def _engine_arguments(pairs: list[str], values: Values) -> dict[str, str]:
     try:
         return engine_arguments(pairs, values["engine"])
     except ValueError as error:
-        raise WrongCall(what=_("--engine-arg takes KEY=VALUE, not “{text}”.").format(
-            text=error)) from error
+        raise WrongCall(
+            command="convert", what=_("--engine-arg takes KEY=VALUE, not “{text}”.").format(
+                text=error)) from error
 
 
 def _passwords(file: Path | None) -> list[str]:
@@ -116,8 +110,9 @@ def _passwords(file: Path | None) -> list[str]:
     try:
         text = file.read_text("utf-8-sig", errors="surrogateescape")
     except OSError as error:
-        raise WrongCall(what=_("The password file {file} cannot be read: {reason}.").format(
-            file=file, reason=error.strerror)) from error
+        raise WrongCall(
+            command="convert", what=_("The password file {file} cannot be read: {reason}.").format(
+                file=file, reason=error.strerror)) from error
     return [line for line in text.splitlines() if line]
 
 
@@ -125,8 +120,9 @@ def _output(folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise WrongCall(what=_("The folder {folder} cannot be made: {reason}.").format(
-            folder=folder, reason=error.strerror)) from error
+        raise WrongCall(
+            command="convert", what=_("The folder {folder} cannot be made: {reason}.").format(
+                folder=folder, reason=error.strerror)) from error
     return folder.absolute()
 
 

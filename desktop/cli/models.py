@@ -15,6 +15,7 @@ from tqdm import tqdm
 
 from desktop.cli.reporting import one_line, print_json
 from desktop.cli.status import Exit
+from desktop.cli.usage import WrongCall
 from desktop.engines.model.weights import check
 from desktop.errors import Problem, VersoError
 from desktop.i18n import N_, _
@@ -44,14 +45,6 @@ ACTIONS = {
 _SETTINGS = ("hub", "hub_address", "proxy", "offline")
 LINE_SECONDS = 10.0
 """Between two lines about progress where there is no terminal."""
-
-
-class WrongCall(VersoError):
-    """Arguments that do not go together."""
-
-    code = "cli.usage"
-    message = N_("{what}")
-    hint = N_("See verso models --help.")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -87,14 +80,17 @@ def run(args: argparse.Namespace) -> int:
     try:
         values = _values(args, loaded.values)
         if args.path is not None and args.action != "check":
-            raise WrongCall(what=_("Only `check` takes a folder here; `download` has --folder."))
+            raise WrongCall(
+                command="models",
+                what=_("Only `check` takes a folder here; `download` has --folder."))
         for action, option, given in (
                 ("download", "--folder", args.folder), ("download", "--revision", args.revision),
                 ("download", "--verify", args.verify), ("check", "--quick", args.quick),
                 ("token", "--forget", args.forget)):
             if given and args.action != action:
-                raise WrongCall(what=_("{option} belongs to `{action}`.").format(
-                    option=option, action=action))
+                raise WrongCall(
+                    command="models", what=_("{option} belongs to `{action}`.").format(
+                        option=option, action=action))
     except VersoError as error:
         _complain(error.problem())
         return Exit.USAGE
@@ -217,7 +213,7 @@ def _token(args: argparse.Namespace, values: Values) -> int:
     if not args.forget:
         token = _typed(source).strip()
         if not token:
-            raise WrongCall(what=_("No token was given."))
+            raise WrongCall(command="models", what=_("No token was given."))
     tokens.store(source, token)
     if args.json:
         print_json({"version": 1, "host": source.host, "kept": bool(token)})

@@ -10,11 +10,12 @@ from typing import Any
 
 from desktop.cli.reporting import one_line, print_json
 from desktop.cli.status import Exit
+from desktop.cli.usage import WrongCall
 from desktop.engines.remote import addresses, keys
 from desktop.engines.remote.errors import BadAddress, NoServers
 from desktop.engines.remote.probe import Report, probe_all
 from desktop.errors import Problem, VersoError
-from desktop.i18n import N_, _
+from desktop.i18n import _
 from desktop.settings.store import Store
 
 
@@ -29,22 +30,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help=_("one JSON document on stdout"))
 
 
-class WrongCall(VersoError):
-    """Arguments that do not go together."""
-
-    code = "cli.usage"
-    message = N_("{what}")
-    hint = N_("See verso servers --help.")
-
-
 def run(args: argparse.Namespace) -> int:
     """Look at servers, or keep or forget a key."""
     try:
         if args.words[:1] == ["key"]:
             return _key(args)
         if args.delete:
-            raise WrongCall(what=_("--delete belongs to a key: verso servers key ADDRESS "
-                                   "--delete."))
+            raise WrongCall(
+                command="servers", what=_("--delete belongs to a key: verso servers key ADDRESS "
+                                          "--delete."))
         return _probe(args)
     except (WrongCall, NoServers, BadAddress, keys.BadKey) as error:
         return _failed(args, error, Exit.USAGE)
@@ -68,7 +62,8 @@ def _probe(args: argparse.Namespace) -> int:
 
 def _key(args: argparse.Namespace) -> int:
     if len(args.words) != 2:
-        raise WrongCall(what=_("One server is to be named: verso servers key ADDRESS."))
+        raise WrongCall(
+            command="servers", what=_("One server is to be named: verso servers key ADDRESS."))
     server = addresses.normal(args.words[1])
     if args.delete:
         gone = keys.delete(server)

@@ -106,7 +106,7 @@ class EngineNotInstalled(VersoError):
 class PackagesMissing(VersoError):
     """An engine that runs under our own Python only, without its packages."""
 
-    code = "engine.missing"
+    code = "engine.packages"
     message = N_("The engine “{engine}” is not installed (missing: {packages}).")
     hint = N_("Install Verso with all it needs: {command}")
 

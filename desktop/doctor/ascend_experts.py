@@ -39,7 +39,7 @@ class NoExperts(VersoError):
 class StackBroken(VersoError):
     """vLLM or vllm-ascend cannot be imported, though CANN is there."""
 
-    code = "ascend.import"
+    code = "ascend.package"
     message = N_("{package} cannot be imported by {path}: {reason}")
     hint = N_("If that names a library: the versions of CANN, driver and torch-npu must go "
               "together (the table above); else install vllm-ascend and vLLM of one version anew.")

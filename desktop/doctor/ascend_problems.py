@@ -154,20 +154,10 @@ class OtherEngine(VersoError):
               "interpreter”).")
 
 
-class NoPlatform(VersoError):
-    """vLLM was not taken over by vllm-ascend, though it is installed."""
-
-    code = "ascend.platform"
-    message = N_("vllm-ascend is installed in {path}, and vLLM computes on {device} there and not "
-                 "on NPUs.")
-    hint = N_("vLLM loads vllm-ascend as a plugin: see that VLLM_PLUGINS is not set, or names "
-              "“ascend” too; else install vllm-ascend anew.")
-
-
 class LibraryMissing(VersoError):
     """The loader would not find a library."""
 
-    code = "ascend.library"
+    code = "ascend.toolkit_library"
     message = N_("The library {library} of CANN is not found; looked in {places}.")
     hint = N_("Install the CANN toolkit again, whole (./Ascend-cann-toolkit_….run --full).")
 

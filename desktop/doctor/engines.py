@@ -14,6 +14,7 @@ from desktop.client.probing import ask
 from desktop.client.staging import environment, stage
 from desktop.doctor import ascend, ascend_problems, prepared
 from desktop.doctor.gpus import Gpus
+from desktop.engines.ascend.failures import NoPlatform
 from desktop.engines.ascend.preparation.target import MANIFEST
 from desktop.engines.ascend_legacy import official, stack
 from desktop.engines.model import weights
@@ -214,8 +215,9 @@ def _interpreter(entry: EngineEntry, asked: str, devices_: str,
     found = interpreter.examine(asked, entry.needs, thorough=True, official=entry.official,
                                 variables=variables)
     if version and found.usable and found.platform != "npu":
-        found = replace(found, problems=(ascend_problems.NoPlatform(
-            path=found.path, device=found.platform or _("nothing")).problem(),))
+        found = replace(found, problems=(NoPlatform(
+            vllm=found.versions.get("vllm", "?"), ascend=version,
+            platform=found.platform or "–").problem(),))
     return found
 
 

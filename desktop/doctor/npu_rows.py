@@ -26,11 +26,11 @@ _DRIVER = ("ascend.environment.driver", "ascend.environment.driver_library")
 _CANN = ("ascend.environment.toolkit", "ascend.environment.machine", "ascend.environment.modules",
          "ascend.environment.kernels")
 _NNAL = ("ascend.environment.atb", "ascend.environment.atb_abi")
-_LIBRARIES = ("ascend.library", "ascend.torch_library")
+_LIBRARIES = ("ascend.toolkit_library", "ascend.torch_library")
 _VARIABLES = ("ascend.not_set", "ascend.environment.variable")
 _LACKING = "ascend.experts."
 """Begins the codes of what the MoE patch lacks; a package's name follows."""
-_EXPERTS = ("ascend.experts", "ascend.import", "ascend.experts_unknown",
+_EXPERTS = ("ascend.experts", "ascend.package", "ascend.experts_unknown",
             "ascend.experts.torch_npu", "ascend.experts.vllm_ascend", "ascend.experts.vllm")
 _MARKS = {Level.GOOD: Mark.GOOD, Level.WARNING: Mark.DOUBT, Level.PROBLEM: Mark.WRONG}
 

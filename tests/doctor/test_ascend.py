@@ -146,7 +146,7 @@ FAULTS: dict[str, tuple[Break, str, str]] = {
         lambda tree: tree.drop("/usr/local/Ascend/driver/lib64/driver/libascend_hal.so"),
         "ascend.environment.driver_library", "/usr/local/Ascend/driver/lib64"),
     "no libhccl": (lambda tree: tree.drop("/usr/local/Ascend/cann/lib64/libhccl.so"),
-                   "ascend.library", "libhccl.so"),
+                   "ascend.toolkit_library", "libhccl.so"),
     "no libatb": (lambda tree: _remove(tree, "nnal", "ATB_HOME_PATH"),
                   "ascend.environment.atb", "libatb.so"),
     "no kernels": (lambda tree: shutil.rmtree(
@@ -194,7 +194,7 @@ FAULTS: dict[str, tuple[Break, str, str]] = {
             {"code": "import-broken", "package": "vllm_ascend", "message":
              "vllm_ascend is installed but cannot be imported (ImportError: libopapi.so: no (such) "
              "file). If that names a library, …"}]})),
-        "ascend.import", "vllm_ascend cannot be imported by"),
+        "ascend.package", "vllm_ascend cannot be imported by"),
     "packages that say nothing": (lambda tree: setattr(tree, "experts", "Bus error"),
                                   "ascend.experts_unknown", "Bus error"),
     "little disk": (lambda tree: setattr(tree, "disk", 20 * GIB), "ascend.disk", "20.0 GB"),

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from desktop.doctor import ascend_experts, ascend_problems, prepared
+from desktop.engines.ascend.failures import NoPlatform
 from desktop.engines.ascend.support import BEST, ROWS, Model, Row
 from desktop.errors import VersoError
 
@@ -32,6 +33,7 @@ def test_every_fault_is_on_the_page_and_no_other() -> None:
     codes = {kind.code for module in (ascend_problems, ascend_experts, prepared)
              for kind in vars(module).values()
              if isinstance(kind, type) and issubclass(kind, VersoError) and kind is not VersoError}
+    codes.add(NoPlatform.code)  # the engine says it in the same words
     named = {code for code in re.findall(r"`(ascend\.[a-z_]+)`", PAGE.read_text("utf-8"))
              if code != "ascend.well"}
     assert named == codes

@@ -55,14 +55,14 @@ def stack(folder: Path, *, moe: str = FUSED_MOE, ascend: str = SELECT + FUSED,
     ({"moe": ""}, "not-needed", ""),
     ({"ascend": ""}, "impossible", "ascend.experts"),
     ({"start": "raise ImportError('libascend_hal.so: cannot open (shared) object file')"},
-     "unknown", "ascend.import"),
+     "unknown", "ascend.package"),
 ])
 def test_what_the_packages_say(changed: dict[str, str], state: str, code: str,
                                tmp_path: Path) -> None:
     path = stack(tmp_path / "env", **changed)
     found = ascend_experts.look(str(path), NOTHING)
     assert (found.state, found.problem.code if found.problem else "") == (state, code)
-    if code == "ascend.import":
+    if code == "ascend.package":
         assert found.problem is not None
         assert "libascend_hal.so: cannot open (shared) object file" in found.problem.message
         # Where CANN is missing that is no news.

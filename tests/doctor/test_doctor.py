@@ -184,7 +184,7 @@ def test_packages_that_cannot_be_imported(
     assert [problem.code for problem in found.problems] == ["doctor.broken"]
     assert "libGL.so.1" in found.problems[0].message
     missing = engines.examine(EngineEntry("x", "X", "", "m:C", needs=("no_such",)), Values())
-    assert [problem.code for problem in missing.problems] == ["engine.missing"]
+    assert [problem.code for problem in missing.problems] == ["engine.packages"]
     assert sys.executable in missing.problems[0].hint
 
 

@@ -16,9 +16,9 @@ class NoPlatform(VersoError):
     code = "ascend.platform"
     message = N_("vLLM {vllm} does not compute on an NPU here (but: {platform}), though "
                  "vllm-ascend {ascend} is installed.")
-    hint = N_("Take the variable VLLM_PLUGINS out, or let it name “ascend” too; the log (View › "
-              "Log) says why vLLM did not take it. `verso doctor --engine ascend` examines the "
-              "rest.")
+    hint = N_("vLLM loads vllm-ascend as a plugin: see that VLLM_PLUGINS is not set, or names "
+              "“ascend” too; else install vllm-ascend anew. The log (View › Log) says why vLLM "
+              "did not take it.")
 
 
 class NoLibrary(VersoError):
