@@ -41,6 +41,7 @@ class ProcessProbe:
     """Processor and memory of the worker and all that it started."""
 
     interval = INTERVAL
+    quick = True
 
     def __init__(self, pid: Callable[[], int]) -> None:
         """PID: of the worker; 0: none runs."""
@@ -96,6 +97,7 @@ class NvmlProbe:
     """NVIDIA GPUs through the driver's library (package nvidia-ml-py)."""
 
     interval = INTERVAL
+    quick = True
 
     def __init__(self, nvml: Any) -> None:
         """NVML: the module ``pynvml``, initialised."""
@@ -141,6 +143,7 @@ class SmiProbe:
     """NVIDIA GPUs through nvidia-smi, where Python has no access to NVML."""
 
     interval = 2 * INTERVAL
+    quick = False
 
     def __init__(self, tool: str) -> None:
         self._tool = tool
@@ -159,6 +162,7 @@ class NpuProbe:
     """Ascend NPUs through npu-smi."""
 
     interval = 2 * INTERVAL
+    quick = False
 
     def __init__(self, tool: str, environment: Mapping[str, str]) -> None:
         self._tool = tool

@@ -7,13 +7,12 @@ do not exist are null. docs/benchmark.md describes it for readers.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from typing import Any
 
 from desktop.benchmark import metrics
 from desktop.benchmark.plan import CONTINUOUS
 from desktop.benchmark.records import Distribution, Request, Round, Spread, Steady
-from desktop.benchmark.results import Ended, LevelResult, Result
+from desktop.benchmark.results import LevelResult, Result
 from desktop.benchmark.sampling import Sample, Summary
 from desktop.errors import Problem
 from desktop.protocol.messages import EngineReady
@@ -70,17 +69,16 @@ def comparison(result: Result) -> list[dict[str, Any]] | None:
             "pages_per_s": _round(pages),
             "seconds_a_page": _round(1 / pages) if pages else None,
             "ratio": _round(pages / first) if pages and first else None,
-            "device_busy": _round(busy(each)), "device": _busiest(each)})
+            **_busy(each)})
     return found
 
 
-def busy(level: LevelResult) -> float | None:
-    """Percent of the level in which its device computed: the busiest accelerator, else the
-    processor."""
-    accelerators = [one for one in level.devices if one.device != "cpu"]
-    shares = [one.busy_mean for one in accelerators or level.devices
-              if one.busy_mean is not None]
-    return max(shares, default=None)
+def _busy(level: LevelResult) -> dict[str, Any]:
+    """Percent of the measured rounds in which the device computed: the busiest accelerator, else
+    the processor."""
+    known = [(one.busy_mean, one.device) for one in level.devices if one.busy_mean is not None]
+    share, device = max([one for one in known if one[1] != "cpu"] or known, default=(None, None))
+    return {"device_busy": _round(share), "device": device}
 
 
 def level_document(level: LevelResult) -> dict[str, Any]:
@@ -101,11 +99,14 @@ def level_document(level: LevelResult) -> dict[str, Any]:
         "chars_per_s": _mean(level.chars_per_s), "goodput": _mean(level.goodput),
         "sd": {"seconds": _sd(level.seconds), "output_tps": _sd(level.output_tps),
                "total_tps": _sd(level.total_tps), "pages_per_s": _sd(level.pages_per_s),
-               "chars_per_s": _sd(level.chars_per_s)},
+               "chars_per_s": _sd(level.chars_per_s), "goodput": _sd(level.goodput)},
         "steady": None if level.steady_pages_per_s is None else {
             "output_tps": _mean(level.steady_output_tps),
             "total_tps": _mean(level.steady_total_tps),
-            "pages_per_s": _mean(level.steady_pages_per_s)},
+            "pages_per_s": _mean(level.steady_pages_per_s),
+            "sd": {"output_tps": _sd(level.steady_output_tps),
+                   "total_tps": _sd(level.steady_total_tps),
+                   "pages_per_s": _sd(level.steady_pages_per_s)}},
         "ttft_ms": _milliseconds(level.ttft), "tpot_ms": _milliseconds(level.tpot),
         "itl_ms": _milliseconds(level.itl), "latency_ms": _milliseconds(level.latency),
         "outcomes": level.outcomes, "failed": level.failed, "looped": level.looped,
@@ -189,13 +190,6 @@ def _sample(sample: Sample, level: LevelResult) -> dict[str, Any]:
          "throttled": one.throttled} for one in sample.devices]}
 
 
-def _busiest(level: LevelResult) -> str | None:
-    named = [one for one in level.devices if one.busy_mean is not None]
-    accelerators = [one for one in named if one.device != "cpu"]
-    chosen = max(accelerators or named, key=lambda one: one.busy_mean or 0.0, default=None)
-    return chosen.device if chosen else None
-
-
 def _mean(found: Spread | None) -> float | None:
     return None if found is None else _round(found.mean)
 
@@ -210,9 +204,3 @@ def _ms(seconds: float | None) -> float | None:
 
 def _round(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
-
-
-def failed(document: Mapping[str, Any]) -> bool:
-    """Whether a level or a page of it went wrong."""
-    return document["ended"] == Ended.FAILED.value or any(
-        level["error"] or level["failed"] or level["looped"] for level in document["levels"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from desktop.errors import VersoError
 from desktop.i18n import N_
+from desktop.intake.errors import PasswordNeeded
 
 
 class BadPlan(VersoError):
@@ -20,6 +21,12 @@ class NothingToRead(VersoError):
     code = "benchmark.no_pages"
     message = N_("There is no page to measure with in {paths}.")
     hint = N_("Name an image, a PDF or a folder that holds some.")
+
+
+class Protected(PasswordNeeded):
+    """A document that opens with a password only."""
+
+    hint = N_("Measure with a copy that is saved without its password.")
 
 
 class EngineDiedMeasured(VersoError):
@@ -44,6 +51,14 @@ class NothingRead(VersoError):
     code = "benchmark.nothing_read"
     message = N_("No page was read to its end: {reason}")
     hint = N_("Read one of them with verso convert to see why.")
+
+
+class OnlyBlank(VersoError):
+    """A level in which no page was handed to the engine."""
+
+    code = "benchmark.only_blank"
+    message = N_("All pages are blank, and blank pages are not read.")
+    hint = N_("Choose other pages, or have them read all the same (“{title}”, {flag} off).")
 
 
 class NotWritten(VersoError):

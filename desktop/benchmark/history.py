@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -41,6 +42,8 @@ def keep(document: Mapping[str, Any], folder: Path) -> Problem | None:
         return NotKept(reason=error.problem().message).problem()
     try:
         journal.benchmarks.add(document, row(document))
+    except sqlite3.Error as error:  # the disk is full, say
+        return NotKept(reason=error).problem()
     finally:
         journal.close()
     return None

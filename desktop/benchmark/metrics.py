@@ -108,7 +108,7 @@ def round_of(level: Level, kind: str, number: int, begin: float, timings: Sequen
     counted = [timing for timing in timings if timing.counted]
     requests = [request(timing) for timing in timings]
     fair = [one for one in requests if one.counted]
-    by_tokens = any(one.output_tokens for one in fair)
+    by_tokens = any(one.output_tokens for one in requests)
     prompt = sum(one.prompt_tokens for one in fair) if by_tokens else None
     output = sum(one.output_tokens for one in fair) if by_tokens else None
     between: array[float] = array("d")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from desktop.benchmark.errors import BadPlan
-from desktop.i18n import N_, _
+from desktop.i18n import N_, _, ngettext
 from desktop.settings import setting
 
 MOST = int(setting("concurrency").maximum or 256)
@@ -125,6 +125,14 @@ class Level:
                 and self.requests >= STEADY * self.concurrency)
 
 
+def in_words(strategy: str, concurrency: int) -> str:
+    """A level as it is called in sentences; STRATEGY as ``str()`` gives it."""
+    if strategy != str(CONTINUOUS):
+        return strategy
+    return ngettext("{count} page at once", "{count} pages at once", concurrency).format(
+        count=concurrency)
+
+
 @dataclass(frozen=True)
 class Plan:
     """All that is measured in one run."""
@@ -159,12 +167,18 @@ class Plan:
         if not self.levels or any(not 1 <= level <= MOST for level in self.levels):
             raise BadPlan(what=_("Pages at once are numbers from 1 to {most}.").format(most=MOST))
         if self.rounds < 1 or self.warmup < 0:
-            raise BadPlan(what=_("At least one round is measured, and no fewer than none are for "
-                                 "warming up."))
+            raise BadPlan(what=_("At least one round is measured, and there are none or more "
+                                 "before it to warm up."))
         if not self.strategies:
             raise BadPlan(what=_("No strategy is named."))
-        if self.time_cap < 0 or (self.gain is not None and not 0 < self.gain < 100):
-            raise BadPlan(what=_("The time cap is seconds, the gain percent."))
+        if not 0 <= self.time_cap < float("inf"):
+            raise BadPlan(what=_("The time cap is a number of seconds."))
+        if self.gain is not None and not 0 < self.gain < 100:
+            raise BadPlan(what=_("The gain is percent, more than 0 and less than 100."))
+        if not max(self.levels) <= self.most <= MOST and self.gain is not None:
+            raise BadPlan(what=_("Pages at once cannot be raised to at most {most}: it is a number "
+                                 "from {least} to {limit}.").format(
+                most=self.most, least=max(self.levels), limit=MOST))
 
     @classmethod
     def parse_levels(cls, text: str) -> tuple[int, ...]:

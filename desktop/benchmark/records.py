@@ -4,6 +4,7 @@ seconds; figures that do not exist for an engine are None."""
 from __future__ import annotations
 
 from array import array
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from desktop.errors import Problem
@@ -11,6 +12,24 @@ from desktop.errors import Problem
 COUNTED = frozenset({"complete", "length"})
 """Outcomes of a page that count as throughput: it was read to its end, or to the limit of tokens
 asked for. Everything else is counted apart."""
+LEFT_OUT = "blank"
+"""Outcome of a page that was not handed over: neither throughput nor a failure."""
+
+
+def counted(outcomes: Mapping[str, int]) -> int:
+    """How many of OUTCOMES (word → pages) are throughput."""
+    return sum(outcomes.get(word, 0) for word in COUNTED)
+
+
+def failed(outcomes: Mapping[str, int]) -> int:
+    """How many of OUTCOMES are neither throughput nor loops, those left out aside."""
+    return sum(count for word, count in outcomes.items()
+               if word not in COUNTED and word not in ("loop", LEFT_OUT))
+
+
+def uncounted(outcomes: Mapping[str, int]) -> str:
+    """What is no throughput, in words; "": all is."""
+    return ", ".join(f"{word} {count}" for word, count in outcomes.items() if word not in COUNTED)
 
 
 @dataclass
@@ -162,7 +181,7 @@ class Round:
     @property
     def counted(self) -> int:
         """Pages that count."""
-        return sum(self.outcomes.get(word, 0) for word in COUNTED)
+        return counted(self.outcomes)
 
     @property
     def looped(self) -> int:
@@ -172,5 +191,4 @@ class Round:
     @property
     def failed(self) -> int:
         """Pages that count neither as throughput nor as loops, those left out aside."""
-        return sum(count for word, count in self.outcomes.items()
-                   if word not in COUNTED and word not in ("loop", "blank"))
+        return failed(self.outcomes)

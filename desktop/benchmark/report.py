@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from desktop.benchmark.document import document
+from desktop.benchmark.plan import in_words
+from desktop.benchmark.records import counted, failed, uncounted
 from desktop.benchmark.reference import ASCEND_A2
 from desktop.benchmark.results import Ended
 from desktop.i18n import _, ngettext
@@ -17,17 +19,18 @@ __all__ = ["csv_text", "document", "markdown", "summary", "table"]
 
 _COLUMNS = (("Concurrent", 10), ("Cold(tok/s)", 12), ("Warm(tok/s)", 12), ("Time(s)", 10),
             ("Total(tok/s)", 12), ("Pages/s", 8))
-"""The first four are the recipe's, and are read by scripts: not translated."""
+"""The first four are the recipe's."""
 
 
 def table(found: Mapping[str, Any]) -> str:
     """What ``--output`` is written with: the form of the recipe's own table, with the total
-    tokens and the pages a second besides. A figure that does not exist is a dash."""
+    tokens and the pages a second besides. A figure that does not exist is a dash. Its second line
+    and its columns are read by scripts: they are not translated."""
     plan = found["plan"]
     wide = " | ".join(f"{name:>{width}}" for name, width in _COLUMNS)
     rule = len(wide)
-    lines = [_heading(found), f"Warm-up: {plan['warmup']}, rounds: {plan['rounds']}, "
-             f"pages a round: {plan['requests']}", "=" * rule, wide, "-" * rule]
+    lines = [_heading(found), f"Warmup: {plan['warmup']}, Test rounds: {plan['rounds']}, "
+             f"Pages a round: {_requests(found)}", "=" * rule, wide, "-" * rule]
     for level in found["levels"]:
         cold = level["cold"]
         values = (_label(level), _number(cold and cold["output_tps"]),
@@ -40,45 +43,58 @@ def table(found: Mapping[str, Any]) -> str:
 
 def summary(found: Mapping[str, Any]) -> str:
     """What is worth saying besides the table, a line each; "" where nothing is."""
-    lines: list[str] = []
-    for row in found["comparison"] or ():
+    lines = [*_comparison(found["comparison"] or ())]
+    for level in found["levels"]:
+        if level["rounds"]:
+            lines += _level(level)
+    return "\n".join([*lines, *_growth(found), *(
+        _("Note: {text}").format(text=text) for text in found["warnings"])])
+
+
+def _comparison(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for row in rows:
         if row["ratio"] is not None:
             busy = ("" if row["device_busy"] is None else
                     _(", {device} {percent:.0f} % busy").format(
                         device=row["device"], percent=row["device_busy"]))
-            lines.append(_("{strategy}: {seconds:.2f} s a page, {ratio:.2f} times as fast as "
-                           "{first}{busy}").format(
+            yield _("{strategy}: {seconds:.2f} s a page, {ratio:.2f} times as fast as "
+                    "{first}{busy}").format(
                 strategy=_strategy(row), seconds=row["seconds_a_page"], ratio=row["ratio"],
-                first=found["comparison"][0]["strategy"], busy=busy))
-    for level in found["levels"]:
-        if level["ttft_ms"] is None:
-            continue
-        parts = [f"{title} {_quantiles(level[key])} ms" for title, key in (
-            ("TTFT", "ttft_ms"), ("TPOT", "tpot_ms"), ("ITL", "itl_ms"),
-            (_("page"), "latency_ms")) if level[key] is not None]
-        lines.append(_("{level}: {figures} (p50/p90/p99)").format(
-            level=_label(level), figures=", ".join(parts)))
-        if level["steady"] is not None:
-            lines.append(_("{level}: in the steady state {figure}").format(
-                level=_label(level), figure=_speed(level["steady"])))
-        if level["goodput"] is not None:
-            lines.append(_("{level}: goodput {pages:.3f} pages/s").format(
-                level=_label(level), pages=level["goodput"]))
-        wrong = [f"{word} {count}" for word, count in level["outcomes"].items()
-                 if word not in ("complete", "length")]
-        if wrong:
-            lines.append(_("{level}: not counted: {outcomes}").format(
-                level=_label(level), outcomes=", ".join(wrong)))
-    if found["knee"] is not None:
-        most = max(level["concurrency"] for level in found["levels"])
-        lines.append(ngettext(
-            "More than {count} page at once brings less than 5 % more.",
-            "More than {count} pages at once bring less than 5 % more.",
-            found["knee"]).format(count=found["knee"]) if found["knee"] < most else _(
-            "The throughput still grows at {count} pages at once: --raise finds where that "
-            "ends.").format(count=most))
-    lines += [_("Note: {text}").format(text=text) for text in found["warnings"]]
-    return "\n".join(lines)
+                first=_strategy(rows[0]), busy=busy)
+
+
+def _level(level: Mapping[str, Any]) -> Iterator[str]:
+    """A level with finished rounds: its speed, and below it what else there is."""
+    rounds = len(level["rounds"])
+    yield _("{level}: {speed}").format(
+        level=in_words(level["strategy"], level["concurrency"]), speed=_speed(level)) + (
+        "" if rounds < 2 else " " + _("(mean ± standard deviation of {count} rounds)").format(
+            count=rounds))
+    times = [f"{title} {_quantiles(level[key])}" for title, key in (
+        ("TTFT", "ttft_ms"), ("TPOT", "tpot_ms"), ("ITL", "itl_ms"), (_("page"), "latency_ms"))
+        if level[key] is not None]
+    if times:
+        yield "  " + _("{times} ms (p50/p90/p99)").format(times=", ".join(times))
+    if level["steady"] is not None:
+        yield "  " + _("in the steady state {speed}").format(speed=_speed(level["steady"]))
+    if level["goodput"] is not None:
+        yield "  " + _("goodput {pages} pages/s").format(pages=_spread(level, "goodput", 3))
+    if wrong := uncounted(level["outcomes"]):
+        yield "  " + _("not counted: {outcomes}").format(outcomes=wrong)
+
+
+def _growth(found: Mapping[str, Any]) -> Iterator[str]:
+    """What more pages at once bring."""
+    if found["knee"] is None:
+        return
+    most = max(level["concurrency"] for level in found["levels"]
+               if level["strategy"] == "continuous" and level["rounds"])
+    yield ngettext(
+        "More than {count} page at once brings less than 5 % more.",
+        "More than {count} pages at once bring less than 5 % more.",
+        found["knee"]).format(count=found["knee"]) if found["knee"] < most else _(
+        "The throughput still grows at {count} pages at once: --raise finds where that "
+        "ends.").format(count=most)
 
 
 def csv_text(found: Mapping[str, Any]) -> str:
@@ -94,11 +110,9 @@ def csv_text(found: Mapping[str, Any]) -> str:
         cold = [("cold", level["cold"])] if level["cold"] else []
         for kind, one in [*cold, *(("measured", one) for one in level["rounds"])]:
             outcomes = one["outcomes"]
-            counted = outcomes.get("complete", 0) + outcomes.get("length", 0)
-            looped, blank = outcomes.get("loop", 0), outcomes.get("blank", 0)
             writer.writerow([
                 level["strategy"], level["concurrency"], kind, one["number"], one["seconds"],
-                counted, sum(outcomes.values()) - counted - looped - blank, looped,
+                counted(outcomes), failed(outcomes), outcomes.get("loop", 0),
                 *(_cell(one[key]) for key in (
                     "prompt_tokens", "output_tokens", "characters", "output_tps", "total_tps",
                     "pages_per_s", "chars_per_s", "goodput")),
@@ -180,19 +194,27 @@ def _mark(level: Mapping[str, Any]) -> str:
 
 
 def _speed(rates: Mapping[str, Any]) -> str:
-    if rates["output_tps"] is not None:
-        return _("{tokens:.2f} tok/s, {pages:.3f} pages/s").format(
-            tokens=rates["output_tps"], pages=rates["pages_per_s"])
-    return _("{pages:.3f} pages/s").format(pages=rates["pages_per_s"])
+    """Of a level, or of its steady state."""
+    pages = _("{pages} pages/s").format(pages=_spread(rates, "pages_per_s", 3))
+    if rates["output_tps"] is None:
+        return pages
+    return _("{tokens} tok/s, {pages}").format(tokens=_spread(rates, "output_tps"), pages=pages)
+
+
+def _requests(found: Mapping[str, Any]) -> str:
+    """Pages a round: as asked for, or how many that are where all levels have as many."""
+    numbers = {level["requests"] for level in found["levels"]}
+    return str(numbers.pop()) if len(numbers) == 1 else str(found["plan"]["requests"])
 
 
 def _number(value: float | None, places: int = 2) -> str:
     return "-" if value is None else f"{value:.{places}f}"
 
 
-def _spread(level: Mapping[str, Any], key: str, places: int = 2) -> str:
-    text = _number(level[key], places)
-    deviation = level["sd"][key]
+def _spread(rates: Mapping[str, Any], key: str, places: int = 2) -> str:
+    text = _number(rates[key], places)
+    # Runs that were kept earlier lack some deviations.
+    deviation = rates.get("sd", {}).get(key)
     return text if deviation is None else f"{text} ± {deviation:.{places}f}"
 
 

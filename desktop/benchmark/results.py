@@ -45,6 +45,7 @@ class LevelResult:
     rounds: tuple[Round, ...] = ()
     itl: Distribution | None = None
     devices: tuple[Summary, ...] = ()
+    """While the measured rounds were read; where that was too short for a sample, all the time."""
     samples: tuple[Sample, ...] = ()
 
     @property
@@ -65,12 +66,12 @@ class LevelResult:
     @property
     def output_tps(self) -> Spread | None:
         """Output tokens a second."""
-        return spread(each.output_tps for each in self.rounds)
+        return self._rate(each.output_tps for each in self.rounds)
 
     @property
     def total_tps(self) -> Spread | None:
         """Tokens a second, those of prompts and pages included."""
-        return spread(each.total_tps for each in self.rounds)
+        return self._rate(each.total_tps for each in self.rounds)
 
     @property
     def pages_per_s(self) -> Spread | None:
@@ -152,6 +153,14 @@ class LevelResult:
     @property
     def _counted(self) -> list[Request]:
         return [one for one in self.requests if one.counted]
+
+    def _rate(self, values: Iterable[float | None]) -> Spread | None:
+        """Of tokens: where some rounds have them, one in which every page failed brought none."""
+        found = list(values)
+        if all(value is None for value in found):
+            return None
+        return spread(value if value is not None or each.counted else 0.0
+                      for value, each in zip(found, self.rounds, strict=True))
 
 
 def level_result(result: LevelResult, gaps: Iterable[array[float]]) -> LevelResult:

@@ -147,7 +147,7 @@ class Benchmark:
             self._plan, self._workload, self._values["engine"], discreet,
             {key: discreet[key] for key in self._values.changed()}, self._engine_args, started,
             loop.time() - begin, runner.ended, levels, {**surroundings, "caches": caches},
-            warnings(self._plan, self._workload, levels, caches),
+            warnings(self._values["engine"], self._plan, self._workload, levels, caches),
             command_line(self._plan, self._workload.sources, self._values, self._engine_args))
         self._post(RunFinished(self._result))
 

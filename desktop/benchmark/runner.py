@@ -14,7 +14,7 @@ from array import array
 from collections.abc import Callable
 from dataclasses import replace
 
-from desktop.benchmark.errors import NothingRead
+from desktop.benchmark.errors import NothingRead, OnlyBlank
 from desktop.benchmark.events import (
     BenchEvent,
     EngineProgress,
@@ -33,13 +33,14 @@ from desktop.benchmark.feed import Feed
 from desktop.benchmark.link import EngineLink, LevelBroken, Sampling, Surroundings
 from desktop.benchmark.metrics import request, round_of
 from desktop.benchmark.plan import CONTINUOUS, Level, Plan
-from desktop.benchmark.records import Round, Timing
+from desktop.benchmark.records import LEFT_OUT, Round, Timing, uncounted
 from desktop.benchmark.results import Ended, LevelResult, level_result
 from desktop.benchmark.rounds import RoundReading
 from desktop.benchmark.sampling import Sample, summaries
 from desktop.benchmark.workload import Workload
-from desktop.errors import problem_of
-from desktop.settings import Values
+from desktop.errors import VersoError, problem_of
+from desktop.i18n import _
+from desktop.settings import Values, setting
 
 log = logging.getLogger(__name__)
 
@@ -71,6 +72,8 @@ class Runner:
         self._done = 0
         self._expected = plan.expected_requests()
         self._samples: list[Sample] = []
+        self._measuring: float | None = None
+        """When the first measured round of the level began."""
         self.levels: list[LevelResult] = []
         self.ended = Ended.COMPLETE
 
@@ -141,6 +144,7 @@ class Runner:
     async def _level(self, level: Level) -> LevelResult:
         self._index = len(self.levels)
         self._samples = []
+        self._measuring = None
         result = LevelResult(self._index, level, Ended.COMPLETE)
         between: list[array[float]] = []
         self._tell(LevelStarted(self._index, level))
@@ -174,7 +178,7 @@ class Runner:
                     between.append(gaps)
                 self._tell(RoundFinished(self._index, level, figures))
                 if not figures.counted:
-                    raise LevelBroken(NothingRead(reason=_reason(figures)))
+                    raise LevelBroken(_nothing(figures))
         except asyncio.CancelledError:
             result = replace(result, ended=self._why or Ended.INTERRUPTED)
             raise
@@ -188,7 +192,7 @@ class Runner:
             if sampler is not None:
                 await self._loop.run_in_executor(None, sampler.stop)
             result = level_result(replace(
-                result, samples=tuple(self._samples), devices=summaries(self._samples)), between)
+                result, samples=tuple(self._samples), devices=summaries(self._measured())), between)
             self.levels.append(result)
             self._tell(LevelFinished(result))
         if result.ended is Ended.FAILED:
@@ -200,6 +204,8 @@ class Runner:
         feed = Feed(self._by.source, pages, self._serial, level.concurrency)
         self._serial += len(pages)
         self._tell(RoundStarted(self._index, level, kind, number, len(pages)))
+        if kind == "measured" and self._measuring is None:
+            self._measuring = self._clock.now()
         reading = RoundReading(
             self._link, feed, level, f"b{self._index}-{kind[0]}{number}", self._clock,
             bool(self._values["skip_blank"]), lambda timing: self._ended(kind, number, timing))
@@ -228,6 +234,12 @@ class Runner:
                             characters, pages, self._link.in_flight, self._done, self._expected))
             self._link.find_silent()
 
+    def _measured(self) -> list[Sample]:
+        """The samples of the measured rounds; all of the level's, where there are none."""
+        since = self._measuring
+        return [one for one in self._samples if since is not None and one.at > since] or (
+            self._samples)
+
     def _sampled(self, sample: Sample) -> None:
         """On a thread of the sampler's."""
         def take() -> None:
@@ -237,9 +249,10 @@ class Runner:
             self._loop.call_soon_threadsafe(take)
 
 
-def _reason(figures: Round) -> str:
+def _nothing(figures: Round) -> VersoError:
     """Why none of the pages counts."""
+    if set(figures.outcomes) == {LEFT_OUT}:
+        declared = setting("skip_blank")
+        return OnlyBlank(title=_(declared.title), flag=declared.flag)
     problem = next((one.problem for one in figures.requests if one.problem is not None), None)
-    if problem is not None:
-        return problem.message
-    return ", ".join(f"{word}: {count}" for word, count in figures.outcomes.items())
+    return NothingRead(reason=problem.message if problem else uncounted(figures.outcomes))

@@ -16,6 +16,8 @@ from typing import Protocol
 log = logging.getLogger(__name__)
 
 INTERVAL = 1.0
+SHORT = 0.25
+"""Seconds after a look within which another one tells nothing."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,8 @@ class Probe(Protocol):
 
     interval: float
     """Seconds between two looks."""
+    quick: bool
+    """Whether a look takes so little time that one can be waited for at the end."""
 
     def read(self) -> Sequence[Reading]:
         """All of its devices now; raises nothing that a person has to know."""
@@ -87,6 +91,7 @@ class Sampler:
         self._listener = listener
         self._clock = clock
         self._stop = threading.Event()
+        self._over = False
         self._threads = [threading.Thread(target=self._run, args=(probe,), daemon=True,
                                           name=f"sampling-{type(probe).__name__}")
                          for probe in probes]
@@ -97,22 +102,29 @@ class Sampler:
             thread.start()
 
     def stop(self) -> None:
-        """No further call of the listener; a thread that hangs in a driver is left behind."""
+        """A last look where that is quick, then no further call of the listener; a thread that
+        hangs in a driver is left behind."""
         self._stop.set()
         for thread, probe in zip(self._threads, self._probes, strict=True):
             if thread.ident is None:
                 probe.close()  # it was never begun
             else:
                 thread.join(0.5)
+        self._over = True
 
     def _run(self, probe: Probe) -> None:
         try:
-            while not self._stop.is_set():
+            last = False
+            while True:
                 begin = time.monotonic()
                 readings = tuple(probe.read())
-                if readings and not self._stop.is_set():
+                if readings and not self._over:
                     self._listener(Sample(self._clock(), readings))
-                self._stop.wait(max(0.05, probe.interval - (time.monotonic() - begin)))
+                if last:
+                    break
+                last = self._stop.wait(max(0.05, probe.interval - (time.monotonic() - begin)))
+                if last and not (probe.quick and time.monotonic() - begin > SHORT):
+                    break
         except Exception:
             log.exception("a device is not sampled any more")
         finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from desktop.benchmark.plan import Plan
+from desktop.benchmark.plan import Plan, in_words
 from desktop.benchmark.results import Ended, LevelResult
 from desktop.benchmark.workload import Workload
 from desktop.i18n import _, ngettext
@@ -15,13 +15,13 @@ STARVED = 0.02
 """Share of a round's places and time."""
 
 
-def warnings(plan: Plan, workload: Workload, levels: Sequence[LevelResult],
+def warnings(engine: str, plan: Plan, workload: Workload, levels: Sequence[LevelResult],
              caches: Mapping[str, str]) -> tuple[str, ...]:
     """In sentences, the most important first."""
     return (
-        *_scatter(levels), *_differing(plan, levels), *_caches(plan, workload, levels, caches),
-        *_starved(plan, levels), *_cut(levels), *_throttled(levels), *_unfinished(levels),
-        *_left_out(workload))
+        *_scatter(levels), *_differing(plan, levels), *_caches(plan, levels, caches),
+        *_warm(engine, plan, levels), *_crowded(levels), *_starved(levels),
+        *_cut(levels), *_throttled(levels), *_unfinished(levels), *_left_out(workload))
 
 
 def _scatter(levels: Sequence[LevelResult]) -> Iterator[str]:
@@ -53,7 +53,7 @@ def _differing(plan: Plan, levels: Sequence[LevelResult]) -> Iterator[str]:
             "together.", differing).format(count=differing, all=len(outputs))
 
 
-def _caches(plan: Plan, workload: Workload, levels: Sequence[LevelResult],
+def _caches(plan: Plan, levels: Sequence[LevelResult],
             caches: Mapping[str, str]) -> Iterator[str]:
     if plan.unique or not any(level.rounds for level in levels):
         return
@@ -67,7 +67,24 @@ def _caches(plan: Plan, workload: Workload, levels: Sequence[LevelResult],
                 "no cache can help.")
 
 
-def _starved(plan: Plan, levels: Sequence[LevelResult]) -> Iterator[str]:
+def _warm(engine: str, plan: Plan, levels: Sequence[LevelResult]) -> Iterator[str]:
+    if engine == "remote" and any(level.cold is not None for level in levels):
+        yield _("A server elsewhere is not started anew: its cold rounds are as warm as it was.")
+
+
+def _crowded(levels: Sequence[LevelResult]) -> Iterator[str]:
+    room = min((level.ready.capacity for level in levels
+                if level.rounds and level.ready is not None
+                and 0 < level.ready.capacity < level.concurrency), default=0)
+    if room:
+        yield ngettext(
+            "By its own account the engine works on {count} page at once: of more, some may wait "
+            "inside it, which is part of their times.",
+            "By its own account the engine works on {count} pages at once: of more, some may wait "
+            "inside it, which is part of their times.", room).format(count=room)
+
+
+def _starved(levels: Sequence[LevelResult]) -> Iterator[str]:
     for level in levels:
         seconds = sum(each.seconds for each in level.rounds)
         starved = sum(each.starved for each in level.rounds)
@@ -98,6 +115,10 @@ def _unfinished(levels: Sequence[LevelResult]) -> Iterator[str]:
         if level.ended is not Ended.COMPLETE:
             why = {Ended.FAILED: _("it failed"), Ended.INTERRUPTED: _("it was interrupted"),
                    Ended.TIME_CAP: _("the time cap was reached")}[level.ended]
+            if not level.rounds:
+                yield _("{level}: {why} before a round that counts was finished.").format(
+                    level=name(level), why=why)
+                continue
             yield ngettext("{level}: {why}; {count} finished round is kept.",
                            "{level}: {why}; {count} finished rounds are kept.",
                            len(level.rounds)).format(
@@ -111,7 +132,4 @@ def _left_out(workload: Workload) -> Iterator[str]:
 
 def name(level: LevelResult) -> str:
     """A level in words."""
-    if level.strategy.name == "continuous":
-        return ngettext("{count} page at once", "{count} pages at once",
-                        level.concurrency).format(count=level.concurrency)
-    return str(level.strategy)
+    return in_words(str(level.strategy), level.concurrency)

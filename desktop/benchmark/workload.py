@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from desktop import paths
-from desktop.benchmark.errors import NothingToRead
+from desktop.benchmark.errors import NothingToRead, Protected
 from desktop.errors import Problem
 from desktop.intake.errors import IntakeError, PasswordNeeded
 from desktop.intake.rasterizer import Rasterizer
@@ -24,7 +26,8 @@ class Page:
     path: str
     number: int
     name: str
-    """For tables: the file's name, with the page's number where it has several."""
+    """What it is called in results, other than every other page: the file's name, with the page's
+    number where it has several."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +63,9 @@ def gather(sources: Sequence[Path], cache: Path) -> Workload:
     """
     named = [path.absolute() for path in sources] or samples()
     rasterizer = Rasterizer(cache / "benchmark", processes=1)
-    pages: list[Page] = []
+    found: dict[Path, int] = {}
     left_out: list[tuple[str, Problem]] = []
     digest = hashlib.sha256()
-    files = 0
     try:
         for path in walk(named):
             try:
@@ -72,21 +74,33 @@ def gather(sources: Sequence[Path], cache: Path) -> Workload:
                     raise PasswordNeeded
                 content = _digest(path)
             except IntakeError as error:
+                told = Protected() if isinstance(error, PasswordNeeded) else error
                 if path in named:
-                    raise
-                left_out.append((str(path), error.problem()))
+                    raise told from error
+                left_out.append((str(path), told.problem()))
                 continue
-            files += 1
+            found[path] = info.pages
             for number in range(1, info.pages + 1):
-                name = path.name if info.pages == 1 else f"{path.name} #{number}"
-                pages.append(Page(str(path), number, name))
                 digest.update(f"{content} {number}\n".encode())
     finally:
         rasterizer.close()
-    if not pages:
+    if not found:
         raise NothingToRead(paths=", ".join(str(path) for path in named))
-    return Workload(tuple(str(path) for path in sources), tuple(pages), files,
+    return Workload(tuple(str(path) for path in sources), _pages(found), len(found),
                     digest.hexdigest(), tuple(left_out))
+
+
+def _pages(counts: Mapping[Path, int]) -> tuple[Page, ...]:
+    """The pages of files, COUNTS of each."""
+    names = Counter(path.name for path in counts)
+    alike = [path.parent for path in counts if names[path.name] > 1]
+    above = os.path.commonpath(alike) if alike else ""
+    found = []
+    for path, count in counts.items():
+        name = path.name if names[path.name] == 1 else os.path.relpath(path, above)
+        found += [Page(str(path), number, name if count == 1 else f"{name} #{number}")
+                  for number in range(1, count + 1)]
+    return tuple(found)
 
 
 def _digest(path: Path) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Mapping
+import tempfile
 from pathlib import Path
 from typing import Any
 
 from desktop import paths
 from desktop.benchmark.command import OUTPUT
-from desktop.benchmark.document import document, failed
-from desktop.benchmark.errors import BadPlan, NotWritten
+from desktop.benchmark.document import document
+from desktop.benchmark.errors import BadPlan, NotKept, NotWritten
 from desktop.benchmark.history import keep
 from desktop.benchmark.plan import CONTINUOUS, GAIN, LEVELS, MOST, Goodput, Plan, Requests, Strategy
 from desktop.benchmark.report import csv_text, markdown, summary, table
@@ -145,11 +145,19 @@ def _follow(benchmark: Benchmark) -> Result:
 
 def _report(args: argparse.Namespace, result: Result) -> int:
     found = document(result)
+    try:
+        return _tell(args, result, found)
+    finally:
+        _keep(found)
+
+
+def _tell(args: argparse.Namespace, result: Result, found: dict[str, Any]) -> int:
+    """Write and print what was found; the exit status. Files come first: who reads the output
+    may have gone."""
     text = table(found)
     stream = sys.stderr if args.json else sys.stdout
-    status = _status(result, found)
+    status = _status(result)
     if any(level.rounds or level.cold for level in result.levels):
-        print(text, end="", file=stream)
         files = [(args.output, text)]
         if args.csv is not None:
             files.append((args.csv, csv_text(found)))
@@ -158,17 +166,24 @@ def _report(args: argparse.Namespace, result: Result) -> int:
         written = [_write(file, content) for file, content in files]
         if not all(written):
             status = status or Exit.SOME_FAILED
+        print(text, end="", file=stream)
     if said := summary(found):
         print(said, file=stream)
     for line in dict.fromkeys(level.problem.line() for level in result.levels
                               if level.problem is not None):
         _complain(line)
-    note = keep(found, paths.data_dir())
-    if note is not None:
-        _complain(note.line())
     if args.json:
         print_json({**found, "exit_status": int(status)})
     return status
+
+
+def _keep(found: dict[str, Any]) -> None:
+    try:
+        note = keep(found, paths.data_dir())
+    except OSError as error:
+        note = NotKept(reason=error.strerror or error).problem()
+    if note is not None:
+        _complain(note.line())
 
 
 def _write(file: Path, content: str) -> bool:
@@ -184,13 +199,14 @@ def _write(file: Path, content: str) -> bool:
     return True
 
 
-def _status(result: Result, found: Mapping[str, Any]) -> int:
+def _status(result: Result) -> int:
     if result.ended is Ended.INTERRUPTED:
         return Exit.INTERRUPTED
-    if all(level.ready is None for level in result.levels):
+    if result.problem is not None and all(level.ready is None for level in result.levels):
         return Exit.NO_ENGINE
-    flawed = failed(found) or any(level.flawed for level in result.levels)
-    return Exit.SOME_FAILED if flawed else Exit.OK
+    flawed = any(level.flawed for level in result.levels)
+    nothing = not any(level.rounds for level in result.levels)
+    return Exit.SOME_FAILED if flawed or nothing else Exit.OK
 
 
 def _engine_arguments(pairs: list[str], values: Values) -> dict[str, str]:
@@ -205,11 +221,18 @@ def _check_writable(file: Path | None) -> None:
     """Better now than after an hour."""
     if file is None:
         return
-    where = file if file.exists() else file.absolute().parent
-    if not os.access(where, os.W_OK) or file.is_dir():
-        reason = _("it is a folder") if file.is_dir() else (
-            _("it cannot be written to") if where.exists() else _("there is no such folder"))
-        raise NotWritten(path=file, reason=reason)
+    try:
+        if file.is_dir():
+            raise NotWritten(path=file, reason=_("it is a folder"))
+        if not file.absolute().parent.is_dir():
+            raise NotWritten(path=file, reason=_("there is no such folder"))
+        if file.exists() and not file.is_file():
+            if not os.access(file, os.W_OK):
+                raise NotWritten(path=file, reason=_("it cannot be written to"))
+        else:  # it will be written beside its place
+            tempfile.TemporaryFile(dir=file.absolute().parent).close()
+    except OSError as error:
+        raise NotWritten(path=file, reason=error.strerror or error) from error
 
 
 def _complain(line: str) -> None:

@@ -18,8 +18,8 @@ from desktop.benchmark.events import (
     RoundFinished,
     Stopping,
 )
-from desktop.benchmark.plan import Level, Plan
-from desktop.benchmark.records import Round
+from desktop.benchmark.plan import Plan, in_words
+from desktop.benchmark.records import Round, uncounted
 from desktop.benchmark.workload import Workload
 from desktop.cli.reporting import one_line
 from desktop.i18n import N_, _, ngettext
@@ -37,17 +37,19 @@ class Teller:
             self._bar = tqdm(total=plan.expected_requests(), unit=_("page"), file=stream,
                              dynamic_ncols=True, leave=False,
                              bar_format="{l_bar}{bar}| {n_fmt}/{total_fmt} {postfix}")
-        pages = len(workload.pages)
-        self._say(ngettext("{pages} page, {requests} requests planned",
-                           "{pages} different pages, {requests} requests planned", pages).format(
-            pages=pages, requests=plan.expected_requests()))
+        pages, readings = len(workload.pages), plan.expected_requests()
+        self._say(_("{pages}, {readings} planned").format(
+            pages=ngettext("{count} page", "{count} different pages", pages).format(count=pages),
+            readings=ngettext("{count} reading", "{count} readings", readings).format(
+                count=readings)))
 
     def take(self, batch: Sequence[BenchEvent]) -> None:
         """Say what is worth it."""
         for event in batch:
             match event:
                 case LevelStarted(_index, level):
-                    self._say(_("{level}:").format(level=_name(level)))
+                    self._say(_("{level}:").format(
+                        level=in_words(str(level.strategy), level.concurrency)))
                 case EngineProgress(_index, step, _fraction) if self._bar is not None:
                     self._bar.set_postfix_str(one_line(step))
                 case EngineStarted(_index, ready, seconds) if seconds:
@@ -79,22 +81,14 @@ class Teller:
             print(line, file=self._stream, flush=True)
 
 
-def _name(level: Level) -> str:
-    if level.strategy.name != "continuous":
-        return str(level.strategy)
-    return ngettext("{count} page at once", "{count} pages at once", level.concurrency).format(
-        count=level.concurrency)
-
-
 def _round(one: Round) -> str:
     what = _(_KINDS[one.kind]).format(number=one.number)
     speed = (_("{tokens:.2f} tok/s, ").format(tokens=one.output_tps)
              if one.output_tps is not None else "")
     text = _("{round}: {speed}{pages:.3f} pages/s, {seconds:.2f} s").format(
         round=what, speed=speed, pages=one.pages_per_s, seconds=one.seconds)
-    wrong = [f"{word} {count}" for word, count in one.outcomes.items()
-             if word not in ("complete", "length")]
-    return f"{text} ({', '.join(wrong)})" if wrong else text
+    wrong = uncounted(one.outcomes)
+    return f"{text} ({wrong})" if wrong else text
 
 
 def _live(event: Live) -> str:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from desktop.benchmark import environment, history, report
-from desktop.benchmark.document import document, failed
+from desktop.benchmark.document import document
 from desktop.benchmark.plan import COMPARED, Plan, Requests
 from desktop.benchmark.results import Result
 from desktop.benchmark.warnings import warnings
 from desktop.benchmark.workload import Workload
 from desktop.errors import Problem
+from desktop.jobs.benchmarks import Benchmarks
 from desktop.jobs.journal import Journal
 from desktop.paths import JOURNAL
 from desktop.settings import Values
@@ -58,7 +60,6 @@ def test_the_document_is_plain_json_and_has_the_figures(bench: Any) -> None:
     assert second["rounds"][0]["requests"][4]["submitted"] == pytest.approx(0.89, abs=1e-3)
     assert found["knee"] == 4
     assert found["comparison"] is None
-    assert not failed(found)
 
 
 def test_the_recipes_table(bench: Any) -> None:
@@ -69,6 +70,29 @@ def test_the_recipes_table(bench: Any) -> None:
     assert [cell.strip() for cell in lines[5].split("|")] == [
         "1", one, one, f"{4 * 0.89:.2f}", f"{350 / 0.89:.2f}", f"{1 / 0.89:.3f}"]
     assert set(lines[2]) == set(lines[-1]) == {"="}
+
+
+def test_pages_a_round_are_those_that_were_read(bench: Any) -> None:
+    plan = Plan(levels=(8,), strategies=COMPARED, cold=False, warmup=0, rounds=1)
+    second = report.table(document(result(plan, bench(plan)))).splitlines()[1]
+    assert second == "Warmup: 0, Test rounds: 1, Pages a round: 8"
+    assert report.table(document(result(QUICK, bench(QUICK)))).splitlines()[1].endswith(": 4x")
+
+
+def test_every_level_in_words_with_its_deviation(bench: Any) -> None:
+    said = report.summary(document(result(QUICK, bench(QUICK)))).splitlines()
+    rate = f"{4 * 50 / 0.89:.2f} ± 0.00 tok/s, {4 / 0.89:.3f} ± 0.000 pages/s"
+    at = said.index(f"4 pages at once: {rate} (mean ± standard deviation of 2 rounds)")
+    assert said[at + 1] == ("  TTFT 400/400/400, TPOT 10/10/10, ITL 10/10/10, page 890/890/890 ms "
+                            "(p50/p90/p99)")
+    assert said[at + 2] == f"  in the steady state {rate}"
+
+
+def test_what_grows_is_told_from_levels_that_have_figures(bench: Any, tmp_path: Path) -> None:
+    plan = Plan(levels=(1, 2, 4), warmup=0, rounds=1)
+    ran = bench(plan, script={"pages": [
+        page(match="b2-*", faults=[{"kind": "raise"}]), page()]})
+    assert "still grows at 2 pages at once" in report.summary(document(result(plan, ran)))
 
 
 def test_csv_has_a_row_for_each_round(bench: Any) -> None:
@@ -110,7 +134,8 @@ def test_an_engine_without_tokens_shows_dashes(bench: Any) -> None:
 
 def warned(plan: Plan, ran: Ran, pages: int = 1, caches: dict[str, str] | None = None,
            found: Workload | None = None) -> str:
-    return "\n".join(warnings(plan, found or workload(pages), ran.levels, caches or NO_CACHES))
+    return "\n".join(warnings("scripted", plan, found or workload(pages), ran.levels,
+                              caches or NO_CACHES))
 
 
 def test_nothing_to_warn_of(bench: Any) -> None:
@@ -147,6 +172,20 @@ def test_caches_that_know_the_pages(bench: Any) -> None:
     assert warned(marked, bench(marked), caches={"prefix": "on", "images": "on"}) == ""
 
 
+def test_a_server_is_never_cold(bench: Any) -> None:
+    ran = bench(QUICK)
+    said = "\n".join(warnings("remote", QUICK, workload(), ran.levels, NO_CACHES))
+    assert "is not started anew" in said
+    without = Plan(levels=(1,), cold=False, warmup=0, rounds=1)
+    assert "anew" not in "\n".join(
+        warnings("remote", without, workload(), bench(without).levels, NO_CACHES))
+
+
+def test_more_pages_than_the_engine_works_on(bench: Any) -> None:
+    assert "works on 2 pages at once" in warned(QUICK, bench(QUICK, script={"capacity": 2}))
+    assert "works on" not in warned(QUICK, bench(QUICK, script={"capacity": 4}))
+
+
 def test_drawing_that_is_too_slow(bench: Any) -> None:
     plan = Plan(levels=(1,), cold=False, warmup=0, rounds=1, requests=Requests(count=20))
     assert "waited for pages to be drawn" in warned(
@@ -161,6 +200,8 @@ def test_pages_that_were_cut_and_levels_that_were_not_finished(bench: Any) -> No
     assert "2 pages were cut" in said
     assert "the time cap was reached; 2 finished rounds are kept" in said
     assert "/bad.pdf is left out: It is broken." in said
+    early = Plan(levels=(1,), cold=False, warmup=0, rounds=3, time_cap=0.5)
+    assert "the time cap was reached before a round" in warned(early, bench(early))
 
 
 @pytest.mark.parametrize(("values", "arguments", "state"), [
@@ -195,6 +236,15 @@ def test_a_run_is_kept_unless_a_window_has_the_journal(bench: Any, tmp_path: Pat
         assert note.code == "benchmark.not_kept"
     finally:
         journal.close()
+
+
+def test_a_full_disk_is_a_note(bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_words: object) -> int:
+        raise sqlite3.OperationalError("database or disk is full")
+    monkeypatch.setattr(Benchmarks, "add", full)
+    note = history.keep(document(result(QUICK, bench(QUICK))), tmp_path)
+    assert note is not None
+    assert "disk is full" in note.line()
 
 
 def test_two_runs_side_by_side(bench: Any) -> None:

@@ -23,8 +23,10 @@ from desktop.benchmark.feed import Ready
 from desktop.benchmark.plan import COMPARED, Goodput, Plan, Requests, Strategy
 from desktop.benchmark.results import Ended
 from desktop.benchmark.runner import Runner
+from desktop.benchmark.sampling import Reading, Sample
 from desktop.benchmark.workload import Page
 from desktop.errors import VersoError
+from desktop.intake.model import RenderedPage
 from desktop.settings import Values
 from tests.benchmark.virtual import Ran, measure
 
@@ -291,6 +293,47 @@ def test_a_round_in_which_nothing_was_read_ends_the_level(bench: Any) -> None:
     assert len(ran.of(RequestFinished)) == 1 + 2
 
 
+def test_a_round_in_which_every_page_loops_brought_nothing(bench: Any) -> None:
+    """As many tokens as pages: none. The rounds before it keep their figures."""
+    ran = bench(Plan(levels=(1,), cold=False, warmup=0, rounds=3),
+                script={"pages": [page(10, 1.0, match="b0-m3-*", finish="loop"), page(10, 1.0)]},
+                values=Values({"engine": "scripted", "loop_guard": False}))
+    [level] = ran.levels
+    assert (level.ended, len(level.rounds), level.looped) == (Ended.FAILED, 3, 1)
+    assert level.rounds[2].output_tps == level.rounds[2].pages_per_s == 0
+    assert level.output_tps.mean == approx(2 / 3 * 10 / 1.09)
+    assert level.pages_per_s.mean == approx(2 / 3 / 1.09)
+
+
+def test_a_round_in_which_every_page_fails_brought_nothing(bench: Any) -> None:
+    fails = [{"kind": "raise", "message": "No page."}]
+    ran = bench(Plan(levels=(1,), cold=False, warmup=0, rounds=2),
+                script={"pages": [page(10, 1.0, match="b0-m2-*", faults=fails), page(10, 1.0)]})
+    [level] = ran.levels
+    assert level.output_tps.mean == approx(10 / 1.09 / 2)
+    assert level.total_tps.mean == approx(310 / 1.09 / 2)
+
+
+def test_nothing_but_blank_pages(bench: Any) -> None:
+    blank = Page("/x.pdf", 1, "x.pdf #1")
+    ran = bench(Plan(levels=(1,)), failing={"x.pdf #1": Ready(blank, RenderedPage(
+        "/nowhere.ppm", 100, 100, 144, blank=True))})
+    assert ran.levels[0].problem.code == "benchmark.only_blank"
+    assert "--skip-blank" in ran.levels[0].problem.hint
+
+
+def test_devices_are_those_of_the_measured_rounds(bench: Any) -> None:
+    """What the warm-up took is none of a strategy's busy share."""
+    def during(runner: Runner, event: object) -> None:
+        if isinstance(event, RequestFinished):
+            busy = 10.0 if event.kind == "measured" else 90.0
+            runner._sampled(Sample(event.request.ended, (Reading("cuda:0", "H", busy),)))
+    ran = bench(Plan(levels=(1,), warmup=2, rounds=3), during=during)
+    [level] = ran.levels
+    assert {reading.busy for sample in level.samples for reading in sample.devices} == {10.0, 90.0}
+    assert [one.busy_mean for one in level.devices] == [10.0]
+
+
 def test_an_engine_that_falls_silent(bench: Any) -> None:
     ran = bench(Plan(levels=(1,), warmup=0, rounds=1),
                 page(10, 1.0, faults=[{"kind": "hang", "at": 4}]),
@@ -358,7 +401,9 @@ def test_a_steady_state_needs_four_times_the_pages(bench: Any) -> None:
 
 @pytest.mark.parametrize("wrong", [
     {"levels": ()}, {"levels": (0,)}, {"levels": (300,)}, {"rounds": 0}, {"warmup": -1},
-    {"strategies": ()}, {"gain": 0.0}, {"time_cap": -1.0}])
+    {"strategies": ()}, {"gain": 0.0}, {"gain": float("nan")}, {"time_cap": -1.0},
+    {"time_cap": float("nan")}, {"time_cap": float("inf")}, {"gain": 5.0, "most": 0},
+    {"gain": 5.0, "most": 300}, {"gain": 5.0, "levels": (8,), "most": 4}])
 def test_plans_that_make_no_sense(wrong: dict[str, Any]) -> None:
     with pytest.raises(BadPlan):
         Plan(**wrong)

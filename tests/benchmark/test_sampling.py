@@ -143,6 +143,7 @@ def test_a_device_over_a_level() -> None:
 
 class Probing:
     interval = 0.01
+    quick = True
 
     def __init__(self, hang: threading.Event | None = None) -> None:
         self.closed = threading.Event()
@@ -167,8 +168,25 @@ def test_a_driver_that_hangs_holds_nobody_up() -> None:
     sampler.stop()
     assert time.monotonic() - begin < 30
     assert good.closed.wait(60)
+    told = len(heard)
     hang.set()
     assert bad.closed.wait(60)
+    assert len(heard) == told
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_a_short_level_has_a_look_at_its_end(quick: bool) -> None:
+    """Or a level of less than a second would have no share of the processor."""
+    heard: list[Sample] = []
+    probe = Probing()
+    probe.interval, probe.quick = 3600.0, quick
+    sampler = Sampler([probe], heard.append)
+    sampler.start()
+    until(lambda: len(heard) == 1)
+    time.sleep(0.4)
+    sampler.stop()
+    assert probe.closed.wait(60)
+    assert len(heard) == (2 if quick else 1)
 
 
 def test_a_sampler_that_was_never_started_is_closed() -> None:

@@ -51,11 +51,22 @@ def test_the_samples_that_come_with_verso(tmp_path: Path) -> None:
     assert found.pages
 
 
+def test_pages_of_files_of_one_name_are_told_apart(samples: Path, tmp_path: Path,
+                                                   no_process_left: object) -> None:
+    for folder in ("a", "b/c"):
+        (tmp_path / folder).mkdir(parents=True)
+        shutil.copy(samples / "scan.png", tmp_path / folder)
+    shutil.copy(samples / "card.webp", tmp_path / "a")
+    names = [page.name for page in gather([tmp_path / "a", tmp_path / "b"], tmp_path / "x").pages]
+    assert sorted(names) == ["a/scan.png", "b/c/scan.png", "card.webp"]
+
+
 def test_what_is_named_and_cannot_be_read_is_said(samples: Path, tmp_path: Path) -> None:
     with pytest.raises(IntakeError):
         gather([samples / "empty.pdf"], tmp_path)
-    with pytest.raises(PasswordNeeded):
+    with pytest.raises(PasswordNeeded) as caught:
         gather([samples / "encrypted.pdf"], tmp_path)
+    assert "--password-file" not in caught.value.problem().line()  # there is no such flag here
     (tmp_path / "nothing").mkdir()
     with pytest.raises(NothingToRead):
         gather([tmp_path / "nothing"], tmp_path)

@@ -170,7 +170,8 @@ def test_a_level_that_fails_leaves_the_others(bench: Any, script: Script, tmp_pa
 @pytest.mark.parametrize("words", [
     ("--concurrent", "0"), ("--concurrent", "eight"), ("--requests", "-3"), ("--rounds", "0"),
     ("--strategy", "batch"), ("--goodput", "ttft"), ("--gpu-mem", "7"), ("--concurrency", "3"),
-    ("--output", "no/such/folder/x.txt"), ("--time-cap", "-1"), ("--dpi", "x"),
+    ("--output", "no/such/folder/x.txt"), ("--output", "/proc/x.txt"), ("--csv", "/"),
+    ("--time-cap", "-1"), ("--time-cap", "nan"), ("--dpi", "x"), ("--raise", "--most", "0"),
     ("--raise", "--strategy", "sequential"), ("--engine", "none")])
 def test_wrong_calls(bench: Any, words: tuple[str, ...], script: Script) -> None:
     ran = bench(*SCRIPTED, script(PAGE), *words)
@@ -210,6 +211,49 @@ def test_an_interrupt_keeps_finished_rounds(pdf: Pdf, script: Script, tmp_path: 
     assert len(level["rounds"]) >= 2
     assert level["output_tps"] > 0
     assert "interrupted" in (tmp_path / "t.txt").read_text()
+
+
+def test_a_result_that_cannot_be_written_is_shown_all_the_same(bench: Any, script: Script) -> None:
+    ran = bench("--concurrent", "1", *QUICK, "--output", "/dev/full", *SCRIPTED, script(PAGE),
+                "--json")
+    assert ran.status == 1
+    assert any("/dev/full: No space left" in line for line in ran.complaints)
+    assert "Concurrent |" in ran.err
+    assert ran.summary["levels"][0]["output_tps"] > 0
+    assert ran.summary["exit_status"] == 1
+
+
+def test_a_history_that_cannot_be_made_costs_nothing(
+        bench: Any, script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("VERSO_DATA_DIR", str(tmp_path / "file" / "data"))
+    ran = bench("--concurrent", "1", *QUICK, *SCRIPTED, script(PAGE), "--json")
+    assert ran.status == 0
+    assert ran.summary["levels"][0]["output_tps"] > 0
+    assert any("not in the window's history" in line for line in ran.complaints)
+
+
+def test_a_reader_that_has_gone_costs_no_file(pdf: Pdf, script: Script, tmp_path: Path,
+                                              no_process_left: object) -> None:
+    running = start("bench", "--image", pdf(1), "--concurrent", "1", *QUICK, "--output",
+                    tmp_path / "t.txt", *SCRIPTED, script(PAGE))
+    assert running.stdout is not None
+    running.stdout.close()
+    assert running.stderr is not None
+    said = running.stderr.read()
+    running.stderr.close()
+    assert running.wait(60) in (0, 1)
+    assert "Traceback" not in said
+    assert "Warm(tok/s)" in (tmp_path / "t.txt").read_text()
+
+
+def test_a_time_cap_before_anything_is_measured(bench: Any, script: Script,
+                                                tmp_path: Path) -> None:
+    ran = bench("--concurrent", "1", "--time-cap", "0.2", *SCRIPTED,
+                script(PAGE, load={"seconds": 30}))
+    assert ran.status == 1  # the engine did nothing wrong
+    assert "the time cap was reached before a round that counts was finished" in ran.out
+    assert not (tmp_path / "benchmark_results.txt").exists()
 
 
 def test_the_built_in_engine_has_pages_and_characters(verso: Verso, pdf: Pdf, tmp_path: Path,
