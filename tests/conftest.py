@@ -111,7 +111,7 @@ def no_process_left(test_mark: str) -> Iterator[Callable[[], list[str]]]:
 
     The value is a function that gives the command lines of those that run now.
     """
-    yield lambda: processes.left_running(test_mark, patience=0)
+    yield lambda: processes.left_running(test_mark, 0)
     left = processes.left_running(test_mark)
     for process in processes.descendants(test_mark):
         process.kill()

@@ -68,7 +68,7 @@ def test_another_tests_processes_are_not_counted(test_mark: str) -> None:
     other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(120)"],
                              env={**os.environ, processes.MARK: "other"})
     try:
-        assert processes.left_running(test_mark, patience=0) == []
+        assert processes.left_running(test_mark, 0) == []
     finally:
         other.kill()
         other.wait()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 import uuid
@@ -165,7 +166,16 @@ class Reader:
         """Those of the engine that live now and have NAME in their command line or name."""
         workers = {event.pid for event in self.recorder.of(Hello)}
         return [process for process in of_sessions(workers, self.mark)
-                if name in _words(process)]
+                if name in words(process)]
+
+    def cores(self) -> list[psutil.Process]:
+        """The processes that compute."""
+        return tops(self.processes("EngineCore"))
+
+    def logged(self, found: Callable[[list[str]], Any]) -> Any:
+        """Wait until FOUND says something true of the lines of the log. What an engine's processes
+        wrote before it was ready may be read after that was told."""
+        return self.until(lambda: found(self.recorder.log()), 120)
 
     def close(self) -> None:
         """End it, whatever the tests left."""
@@ -208,7 +218,7 @@ class RealEngine(Reader):
 
     def core(self) -> psutil.Process:
         """The process that computes."""
-        [core] = self.processes("EngineCore")
+        [core] = self.cores()
         return core
 
 
@@ -237,10 +247,17 @@ def of_sessions(leaders: Collection[int], mark: str) -> list[psutil.Process]:
     return found
 
 
-def gone(pids: Mapping[int, float], patience: float = 10.0) -> float:
-    """Wait until the processes PIDS (id → creation time) have ended, at most PATIENCE seconds;
-    how long it took. Fails when one lives on."""
-    begin = time.monotonic()
+def tops(found: list[psutil.Process]) -> list[psutil.Process]:
+    """Those of FOUND that no other of them started. A process that has just been made to run a
+    program has the name of the one that made it for a moment."""
+    pids = {process.pid for process in found}
+    return [process for process in found if _parent(process) not in pids]
+
+
+def gone(pids: Mapping[int, float]) -> float:
+    """Wait until the processes PIDS (id → creation time) have ended, at most ten seconds (more
+    where the machine is busy); how long it took. Fails when one lives on."""
+    begin, patience = time.monotonic(), processes.patience(10)
     while True:
         left = [pid for pid, created in pids.items() if _lives(pid, created)]
         passed = time.monotonic() - begin
@@ -252,14 +269,27 @@ def gone(pids: Mapping[int, float], patience: float = 10.0) -> float:
 
 def snapshot(found: list[psutil.Process]) -> dict[int, float]:
     """For :func:`gone`."""
-    return {process.pid: process.create_time() for process in found}
+    times = {}
+    for process in found:
+        with contextlib.suppress(psutil.NoSuchProcess):  # It has ended since.
+            times[process.pid] = process.create_time()
+    return times
 
 
-def _words(process: psutil.Process) -> str:
+def words(process: psutil.Process) -> str:
+    """Name and command line; nothing where it has ended."""
     try:
         return " ".join([process.name(), *process.cmdline()])
     except psutil.NoSuchProcess:
         return ""
+
+
+def _parent(process: psutil.Process) -> int:
+    try:
+        parent: int = process.ppid()
+    except psutil.NoSuchProcess:
+        return 0
+    return parent
 
 
 def _lives(pid: int, created: float) -> bool:

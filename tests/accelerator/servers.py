@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -19,6 +20,8 @@ from tests.support import tiny_vllm
 
 KEY = "a-key-that-nobody-guesses"
 CONTEXT = 8192
+
+_given: set[int] = set()
 
 
 class Server:
@@ -101,12 +104,21 @@ def router(python: Path, folder: Path, *workers: Server) -> Server:
     return Server("router", [
         str(python.with_name("vllm-router")), "--policy", "round_robin",
         "--prometheus-port", str(free_port()), "--health-check-interval-secs", "2",
+        # A server that has no turn on a busy machine is as well as before.
+        "--health-check-timeout-secs", "120", "--health-failure-threshold", "60",
         "--worker-urls", *(worker.root for worker in workers)], folder, {})
 
 
 def free_port() -> int:
-    """A port that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port that is free, each time another. It is taken only when the server has loaded its
+    libraries, so it is none of those that the system gives to whoever asks for any."""
+    with open("/proc/sys/net/ipv4/ip_local_port_range", encoding="ascii") as file:
+        first, last = map(int, file.read().split())
+    ports = [port for port in range(10_000, 65_536)
+             if not first <= port <= last and port not in _given]
+    while True:
+        port = random.choice(ports)
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))
+            _given.add(port)
+            return port

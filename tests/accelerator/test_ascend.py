@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -40,6 +40,11 @@ class Ascend:
 
     def log(self) -> list[str]:
         return [line.text for line in self.heard.of(LogLine)]
+
+    def logged(self, found: Callable[[list[str]], object]) -> None:
+        """Wait until FOUND says something true of the lines of the log. What the engine's
+        processes wrote before it was ready may be read after that was told."""
+        self.heard.until(lambda _events: found(self.log()))
 
     def ready(self) -> EngineReady:
         def found(_events: object) -> object:
@@ -112,13 +117,10 @@ def test_it_starts_in_the_npus_environment_with_the_recipes_settings(engine: Asc
     assert (ready.versions["vllm-ascend"], ready.versions["CANN"]) == ("0.23.0.post1", "9.1.0")
     assert engine.prepared.environment["ASCEND_RT_VISIBLE_DEVICES"] == "0"
     assert engine.prepared.environment["VLLM_USE_V1"] is None  # set by a shell for an older stack
-    said = "\n".join(engine.log())
-    assert "'enable_cpu_binding': True" in said
-    assert "'fuse_qknorm_rope': False" in said
-    assert "'enforce_eager': True" in said
-    assert "'max_num_batched_tokens': 8192" in said
-    assert "'mm_processor_cache_gb': 0" in said
-    assert "'enable_prefix_caching': False" in said
+    for argument in ("'enable_cpu_binding': True", "'fuse_qknorm_rope': False",
+                     "'enforce_eager': True", "'max_num_batched_tokens': 8192",
+                     "'mm_processor_cache_gb': 0", "'enable_prefix_caching': False"):
+        engine.logged(lambda lines, argument=argument: argument in "\n".join(lines))
     # ATB is not there: a warning, and no more.
     assert any("libatb.so" in note for note in ready.notes)
 
@@ -126,12 +128,14 @@ def test_it_starts_in_the_npus_environment_with_the_recipes_settings(engine: Asc
 def test_what_the_installed_versions_have_wrong_is_repaired_in_each_process(
         engine: Ascend) -> None:
     engine.ready()
+    added = "Verso: tokenizer class: deepseek_ocr2 added"
     for process in ("EngineCore", "VllmWorker"):
-        lines = [line for line in engine.log() if process in line]
-        assert any("Verso: tokenizer class: deepseek_ocr2 added" in line for line in lines)
-        assert any("Verso: attention type: AscendQwen2DecoderLayer of" in line for line in lines)
-    assert any("Verso: tokenizer class: deepseek_ocr2 added" in line for line in engine.log()
-               if "EngineCore" not in line and "VllmWorker" not in line)
+        for repair in (added, "Verso: attention type: AscendQwen2DecoderLayer of"):
+            engine.logged(lambda lines, process=process, repair=repair: any(
+                process in line and repair in line for line in lines))
+    engine.logged(lambda lines: any(
+        added in line and "EngineCore" not in line and "VllmWorker" not in line
+        for line in lines))
     assert not any(DEFECTIVE in line for line in engine.log())
 
 

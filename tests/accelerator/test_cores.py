@@ -25,7 +25,7 @@ def test_they_share_pages_die_together_and_leave_nothing(
     try:
         ready = engine.ready()
         real.figures.append(f"two engine cores ready after {time.monotonic() - begin:.0f} s")
-        cores = engine.processes("EngineCore")
+        cores = engine.cores()
         assert len(cores) == 2
         before = [sum(core.cpu_times()[:2]) for core in cores]
         engine.write(real.recording())

@@ -35,8 +35,8 @@ def server(engine_python: Path, tmp_path: Path) -> Iterator[Server]:
 
 
 def test_two_copies_behind_one_address(server: Server, tmp_path: Path) -> None:
-    cores = [process for process in server.processes() if "EngineCore" in process.name()
-             or "EngineCore" in " ".join(process.cmdline())]
+    cores = real.tops([process for process in server.processes()
+                       if "EngineCore" in real.words(process)])
     assert len(cores) == 2, server.processes()
     reader = Reader("remote", tmp_path, Values({"engine": "remote", "servers": server.url}))
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -57,7 +58,7 @@ class Convert:
         """The process of WORKER's that computes, awaited: it is there before the model is."""
         found: psutil.Process = self._until(lambda: next((
             process for process in worker.children(recursive=True)
-            if "EngineCore" in " ".join([process.name(), *process.cmdline()])), None), real.LOAD)
+            if "EngineCore" in real.words(process)), None), real.LOAD)
         return found
 
     def reading(self) -> None:
@@ -68,7 +69,10 @@ class Convert:
     def family(self) -> dict[int, float]:
         """All that live of it, for :func:`real.gone`."""
         leaders = {process.pid for process in self._children()}
-        sessions = {os.getsid(pid) for pid in leaders if psutil.pid_exists(pid)}
+        sessions = set()
+        for pid in leaders:
+            with contextlib.suppress(ProcessLookupError):  # It has ended since.
+                sessions.add(os.getsid(pid))
         return real.snapshot([psutil.Process(self.process.pid), *real.of_sessions(
             (leaders | sessions) - {os.getsid(0)}, "none")])
 

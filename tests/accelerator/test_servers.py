@@ -196,11 +196,11 @@ def test_a_server_is_killed_and_all_pages_are_read(farm: Farm,
                                                    remote: Callable[..., Reader]) -> None:
     reader = remote(farm.right, farm.bare)
     reader.ready()
-    text = real.recording()[:2000]
+    text = real.recording()[:4000]  # Long enough for none to end before all have begun.
     farm.script.write(text)
     pages = [reader.submit() for _number in range(6)]
     for page in pages:
-        reader.streaming(page)
+        reader.streaming(page, 1)
     begin = time.monotonic()
     farm.bare.kill()
     for page in pages:

@@ -91,7 +91,7 @@ def test_what_the_model_writes_is_seen_and_exported(page: Path, tmp_path: Path,
         application.wait(lambda s: any("streaming" in document["pages"]
                                        for document in s["documents"]), real.READ)
         running = _all_of(application, test_mark)
-        assert any("EngineCore" in " ".join(process.cmdline()) for process in running)
+        assert any("EngineCore" in real.words(process) for process in running)
         pids = real.snapshot(running)
         os.kill(application.process.pid, signal.SIGKILL)
         application.process.wait(10)

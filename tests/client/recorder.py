@@ -36,7 +36,7 @@ class Recorder:
             self.events.append(event)
             self._changed.notify_all()
 
-    def until(self, found: Callable[[list[ClientEvent]], Any], patience: float = 60.0) -> Any:
+    def until(self, found: Callable[[list[ClientEvent]], Any], patience: float = 120.0) -> Any:
         """Wait until FOUND says something true of all events; what it said."""
         deadline = time.monotonic() + patience
         with self._changed:

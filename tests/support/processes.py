@@ -22,7 +22,12 @@ NO_QT = Path(__file__).with_name("noqt")
 
 
 PATIENCE = float(os.environ.get("VERSO_TEST_PATIENCE", "10"))
-"""Seconds a process may take to end by itself."""
+"""Seconds a process may take to end by itself, where there is a core for each that wants one."""
+
+
+def patience(seconds: float = PATIENCE) -> float:
+    """SECONDS, and more where more processes than there are cores want to run."""
+    return seconds * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 def without_qt(env: dict[str, str] | None = None) -> dict[str, str]:
@@ -57,17 +62,18 @@ def descendants(mark: str) -> list[psutil.Process]:
     return found
 
 
-def left_running(mark: str, patience: float = PATIENCE) -> list[str]:
-    """Command lines of descendants that still live after PATIENCE seconds (empty: none)."""
-    deadline = time.monotonic() + patience
+def left_running(mark: str, seconds: float | None = None) -> list[str]:
+    """Command lines of descendants that still live after SECONDS (None: :func:`patience`; empty:
+    none)."""
+    deadline = time.monotonic() + (patience() if seconds is None else seconds)
     while (left := descendants(mark)) and time.monotonic() < deadline:
         time.sleep(0.05)
     return [f"{process.pid}: {_command_line(process)}" for process in left]
 
 
-def until(condition: Callable[[], object], patience: float = 60) -> None:
-    """Wait until CONDITION holds; fails after PATIENCE seconds."""
-    deadline = time.monotonic() + patience
+def until(condition: Callable[[], object], seconds: float = 120) -> None:
+    """Wait until CONDITION holds; fails after SECONDS."""
+    deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.05)

@@ -123,7 +123,8 @@ class Recital:
         """What was noted about EVENT: arguments, request, abort, shutdown."""
         if not self._log.exists():
             return []
-        lines = self._log.read_text(encoding="utf-8").splitlines()
+        whole, _, _written = self._log.read_text(encoding="utf-8").rpartition("\n")
+        lines = whole.splitlines()
         return [found for found in map(json.loads, lines) if found["event"] == event]
 
     @property
