@@ -122,23 +122,16 @@ def _folder(package: str) -> Path | None:
 
 def stack_versions() -> dict[str, str]:
     """Versions of what is there for NPUs alone, by the names of the packages; and CANN's."""
-    toolkit = _places().toolkit
+    toolkit = places.find(places.Search(dict(os.environ), os.path.expanduser("~"))).toolkit
     found = {name: _version(name) for name in ("vllm-ascend", "torch-npu")}
     found["CANN"] = toolkit.version if toolkit is not None else ""
     return {name: version for name, version in found.items() if version}
 
 
-def _places() -> places.Places:
-    return places.find(places.Search(dict(os.environ), os.path.expanduser("~")))
-
-
 def _warnings() -> tuple[str, ...]:
     """What is missing of the stack without which an engine may start all the same."""
-    missing = [error for error in problems.errors(_places()) if error.code in _MAY]
-    return tuple(error.problem().line() for error in (*experts.missing(), *missing))
-
-
-_MAY = ("ascend.environment.atb", "ascend.environment.atb_abi", "ascend.environment.kernels")
+    return tuple(error.problem().line()
+                 for error in (*experts.missing(), *problems.bearable(os.environ)))
 
 
 def _version(distribution: str) -> str:

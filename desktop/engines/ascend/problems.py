@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from desktop.engines.ascend.places import DRIVER_LIBRARY, TOOLKIT_LIBRARY, Missing, Places
+import os
+from collections.abc import Mapping
+
+from desktop.engines.ascend.places import (
+    DRIVER_LIBRARY,
+    TOOLKIT_LIBRARY,
+    Missing,
+    Places,
+    Search,
+    find,
+)
 from desktop.errors import VersoError
 from desktop.i18n import N_
 
@@ -109,6 +119,13 @@ def errors(places: Places) -> tuple[VersoError, ...]:
 def first_fatal(places: Places) -> VersoError | None:
     """The first without which no engine starts; None: none is missing."""
     return next((_error(each, places.machine) for each in places.missing if each.fatal), None)
+
+
+def bearable(environ: Mapping[str, str]) -> tuple[VersoError, ...]:
+    """What is missing on this machine that an engine may do without, seen from a worker with the
+    variables ENVIRON: what none starts without was said before it began."""
+    found = find(Search(environ, os.path.expanduser("~")))
+    return tuple(_error(each, found.machine) for each in found.missing if not each.fatal)
 
 
 def _error(missing: Missing, machine: str) -> VersoError:

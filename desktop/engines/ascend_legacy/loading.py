@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from desktop.engines.ascend import npus, places, problems
+from desktop.engines.ascend import npus, problems
 from desktop.engines.ascend.environment import VISIBLE
 from desktop.engines.ascend.failures import NoPlatform
 from desktop.engines.ascend_legacy import arguments, official, stack
@@ -109,7 +109,9 @@ class Loader:
         except Exception as error:
             raise self._explained(error) from error
         return Loaded(engine, loaded, checked.white_list, found, values, given,
-                      [*_experts(loaded), *built.notes, *(_lacking() if found.npu else ())],
+                      [*_experts(loaded), *built.notes,
+                       *(error.problem().line()
+                         for error in (problems.bearable(os.environ) if found.npu else ()))],
                       usable)
 
     def _devices(self, found: stack.Stack, values: Mapping[str, Any],
@@ -205,15 +207,6 @@ def _experts(code: official.Code) -> list[str]:
     if code.experts is None or code.experts.state == "not-needed":
         return []
     return [_("The mixture of experts is computed by vllm-ascend.")]
-
-
-def _lacking() -> list[str]:
-    """What of the NPU's stack is missing that an engine may do without; what none starts without
-    was said before this process began."""
-    found = places.find(places.Search(dict(os.environ), os.path.expanduser("~")))
-    missing = tuple(each for each in found.missing if not each.fatal)
-    return [error.problem().line()
-            for error in problems.errors(dataclasses.replace(found, missing=missing))]
 
 
 def _prepare_environment(values: Mapping[str, Any], found: stack.Stack,

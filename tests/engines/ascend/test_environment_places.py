@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from desktop.engines.ascend.places import Missing, Places, Search, Toolkit, bases, find
-from desktop.engines.ascend.problems import errors, first_fatal
+from desktop.engines.ascend.problems import bearable, errors, first_fatal
 from tests.engines.ascend import trees
 
 VARIABLES = ("ASCEND_TOOLKIT_HOME", "ASCEND_HOME_PATH", "ASCEND_AICPU_PATH")
@@ -301,3 +301,15 @@ def test_each_problem_has_a_sentence_and_a_way_out(tmp_path: Path) -> None:
         assert "/looked/here" in problem.message
         assert "{" not in problem.line()
         assert problem.hint
+
+
+def test_a_worker_tells_what_it_does_without_and_no_more(tmp_path: Path) -> None:
+    """Seen from inside, where the variables name everything that was found."""
+    toolkit = trees.toolkit(tmp_path / "cann", "8.5.1", look(tmp_path, machine="").machine,
+                            kernels=False)
+    environ = {"ASCEND_HOME_PATH": str(toolkit)}
+    assert [error.code for error in bearable(environ)] == [
+        "ascend.environment.kernels", "ascend.environment.atb"]  # nor is there a driver
+    atb = trees.nnal(tmp_path, "8.5.1") / "latest/atb/cxx_abi_1"
+    assert [error.code for error in bearable({**environ, "ATB_HOME_PATH": str(atb)})] == [
+        "ascend.environment.kernels"]

@@ -47,32 +47,33 @@ class MoePatchWarning(UserWarning):
     package = ""
 
 
-class TorchNpuMissing(MoePatchWarning):
+class PackageMissing(MoePatchWarning):
+    """``package`` is not installed, with what that means and what to do."""
+
+    meaning = ""
+
+    def __init__(self) -> None:
+        super().__init__(f"{self.package} is not installed: {self.meaning}")
+
+
+class TorchNpuMissing(PackageMissing):
     code = "torch-npu-missing"
     package = "torch_npu"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "torch_npu is not installed: PyTorch cannot use an Ascend NPU. Install the torch_npu "
-            "made for the installed torch.")
+    meaning = ("PyTorch cannot use an Ascend NPU. Install the torch_npu made for the installed "
+               "torch.")
 
 
-class VllmAscendMissing(MoePatchWarning):
+class VllmAscendMissing(PackageMissing):
     code = "vllm-ascend-missing"
     package = "vllm_ascend"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "vllm-ascend is not installed: vLLM cannot use an Ascend NPU. Install the vllm-ascend "
-            "made for the installed vllm.")
+    meaning = ("vLLM cannot use an Ascend NPU. Install the vllm-ascend made for the installed "
+               "vllm.")
 
 
-class VllmMissing(MoePatchWarning):
+class VllmMissing(PackageMissing):
     code = "vllm-missing"
     package = "vllm"
-
-    def __init__(self) -> None:
-        super().__init__("vllm is not installed: there is nothing to patch. Install vllm first.")
+    meaning = "there is nothing to patch. Install vllm first."
 
 
 class ImportBroken(MoePatchWarning):
