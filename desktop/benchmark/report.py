@@ -77,6 +77,11 @@ def _level(level: Mapping[str, Any]) -> Iterator[str]:
         yield "  " + _("{times} ms (p50/p90/p99)").format(times=", ".join(times))
     if level["steady"] is not None:
         yield "  " + _("in the steady state {speed}").format(speed=_speed(level["steady"]))
+    if level["start_seconds"] is not None:
+        yield "  " + _("engine ready after {seconds:.1f} s").format(
+            seconds=level["start_seconds"])
+    if level["cold"] is not None:
+        yield "  " + _("cold {speed}").format(speed=_speed(level["cold"]))
     if level["goodput"] is not None:
         yield "  " + _("goodput {pages} pages/s").format(pages=_spread(level, "goodput", 3))
     if wrong := uncounted(level["outcomes"]):
@@ -135,19 +140,12 @@ def markdown(found: Mapping[str, Any]) -> str:
         (_("Machine"), ", ".join(filter(None, (
             environment.get("processor", ""), environment.get("system", ""))))),
         ("Verso", environment.get("verso", "")),
-        (_("Pages"), _("{pages} of {files} files, sha256 {digest}").format(
-            pages=workload["pages"], files=workload["files"], digest=workload["sha256"][:16])),
-        (_("Rounds"), f"{found['plan']['warmup']} + {found['plan']['rounds']} × "
-                      f"{found['plan']['requests']}"),
+        (_("Different pages"), str(workload["pages"])), (_("Files"), str(workload["files"])),
+        (_("Contents"), f"sha256 {workload['sha256'][:16]}"),
+        (_("Rounds"), _("{warmup} to warm up, {rounds} that count").format(**found["plan"])),
+        (_("Pages a round"), _requests(found)),
         (_("Begun"), found["started"]), (_("Ended"), found["ended"])])
-    lines += ["", *_rows(
-        (_("At once"), _("Cold tok/s"), _("Output tok/s"), _("Total tok/s"), _("Pages/s"),
-         "TTFT p50/p90/p99 ms", "TPOT ms", "ITL ms", _("Page ms"), _("Failed"), _("Loops")),
-        [(_label(level), _number(level["cold"] and level["cold"]["output_tps"]),
-          _spread(level, "output_tps"), _spread(level, "total_tps"),
-          _spread(level, "pages_per_s", 3),
-          *(_quantiles(level[key]) for key in _TIMES), str(level["failed"]),
-          str(level["looped"])) for level in found["levels"]])]
+    lines += ["", *_rows(*_columns(found["levels"]))]
     if any(level["output_tps"] for level in found["levels"]):
         lines += ["", _("For comparison, {title}: {points} output tokens/s.").format(
             title=ASCEND_A2.title, points=", ".join(
@@ -155,6 +153,27 @@ def markdown(found: Mapping[str, Any]) -> str:
     if found["warnings"]:
         lines += ["", *(f"- {text}" for text in found["warnings"])]
     return "\n".join([*lines, "", f"`{found['command']}`", ""])
+
+
+def _columns(levels: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """Headings and rows; a column of figures that the engine does not have is left out."""
+    tokens = any(level["output_tps"] is not None for level in levels)
+    times = [(title, key) for title, key in (
+        ("TTFT", "ttft_ms"), ("TPOT", "tpot_ms"), ("ITL", "itl_ms"), (_("Page"), "latency_ms"))
+        if any(level[key] is not None for level in levels)]
+    rates = [(_("Output tok/s"), "output_tps", 2), (_("Total tok/s"), "total_tps", 2),
+             (_("Pages/s"), "pages_per_s", 3)]
+    if not tokens:
+        rates = [rates[-1], (_("Characters/s"), "chars_per_s", 0)]
+    cold = (_("Cold tok/s"), "output_tps", 2) if tokens else (
+        _("Cold pages/s"), "pages_per_s", 3)
+    return (
+        [_("At once"), cold[0], *(title for title, _key, _places in rates),
+         *(f"{title} p50/p90/p99 ms" for title, _key in times), _("Failed"), _("Loops")],
+        [[_label(level), _number(level["cold"] and level["cold"][cold[1]], cold[2]),
+          *(_spread(level, key, places) for _title, key, places in rates),
+          *(_quantiles(level[key]) for _title, key in times), str(level["failed"]),
+          str(level["looped"])] for level in levels])
 
 
 def _rows(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
@@ -194,10 +213,13 @@ def _mark(level: Mapping[str, Any]) -> str:
 
 
 def _speed(rates: Mapping[str, Any]) -> str:
-    """Of a level, or of its steady state."""
+    """Of a level, of its steady state or of a round."""
     pages = _("{pages} pages/s").format(pages=_spread(rates, "pages_per_s", 3))
     if rates["output_tps"] is None:
-        return pages
+        if rates.get("chars_per_s") is None:
+            return pages
+        return _("{pages}, {characters} characters/s").format(
+            pages=pages, characters=_spread(rates, "chars_per_s", 0))
     return _("{tokens} tok/s, {pages}").format(tokens=_spread(rates, "output_tps"), pages=pages)
 
 

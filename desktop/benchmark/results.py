@@ -124,6 +124,11 @@ class LevelResult:
         return spread(each.steady.pages_per_s if each.steady else None for each in self.rounds)
 
     @property
+    def steady_chars_per_s(self) -> Spread | None:
+        """Characters a second apart from ramp-up and drain."""
+        return spread(each.steady.chars_per_s if each.steady else None for each in self.rounds)
+
+    @property
     def outcomes(self) -> dict[str, int]:
         """Word → pages of the measured rounds that ended so."""
         return dict(sum((Counter(each.outcomes) for each in self.rounds), Counter[str]()))

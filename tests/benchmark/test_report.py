@@ -128,6 +128,14 @@ def test_an_engine_without_tokens_shows_dashes(bench: Any) -> None:
     row = report.table(found).splitlines()[5]
     assert [cell.strip() for cell in row.split("|")][1:3] == ["-", "-"]
     assert history.row(found).unit == "pages/s"
+    assert ("1 page at once: 1.124 pages/s, 112 characters/s\n  TTFT 400/400/400, page 890/890/890 "
+            "ms (p50/p90/p99)\n  engine ready after 0.0 s\n"
+            "  cold 1.124 pages/s, 112 characters/s") in report.summary(found)
+    head, _rule, values = report.markdown(found).splitlines()[-5:-2]
+    assert [cell.strip() for cell in head.strip("|").split("|")] == [
+        "At once", "Cold pages/s", "Pages/s", "Characters/s", "TTFT p50/p90/p99 ms",
+        "Page p50/p90/p99 ms", "Failed", "Loops"]
+    assert values == "| 1 | 1.124 | 1.124 | 112 | 400/400/400 | 890/890/890 | 0 | 0 |"
 
 
 # --- warnings
