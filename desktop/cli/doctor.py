@@ -6,23 +6,23 @@ import argparse
 import sys
 
 from desktop.cli import print_env
+from desktop.cli.flags import add_settings, values_of
 from desktop.cli.reporting import print_json
 from desktop.cli.status import Exit
 from desktop.doctor import diagnosis, text
 from desktop.engines.ascend import preparation
-from desktop.engines.registry import UnknownEngine, entry
+from desktop.engines.registry import entry
+from desktop.errors import VersoError
 from desktop.i18n import _
+from desktop.settings import SETTINGS, Applies
 from desktop.settings.store import Store
+
+_LATER = frozenset(each.key for each in SETTINGS if each.applies is not Applies.ENGINE_RESTART)
+"""Settings that have nothing to do with whether an engine can start."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare its arguments."""
-    parser.add_argument("--engine", metavar="NAME", help=_(
-        "judge as if this engine were the chosen one"))
-    parser.add_argument("--engine-interpreter", metavar="PATH", help=_(
-        "judge as if this Python ran the engine"))
-    parser.add_argument("--model", metavar="PATH", help=_("judge this folder of the model"))
-    parser.add_argument("--servers", metavar="ADDRESS", help=_("judge these servers"))
     parser.add_argument("--prepared", metavar="FOLDER", default="", help=_(
         "judge this folder that `verso prepare-npu` made (otherwise {folder}, where there is one)"
         ).format(folder=preparation.DEFAULT_TARGET))
@@ -31,18 +31,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "print the variables that an engine on an Ascend NPU is started with, for a shell to take "
         "in, and nothing else"))
     parser.epilog = _("Exit status: 0 the chosen engine can start (and the code named with "
-                      "--prepared can run), 1 not.")
+                      "--prepared can run), 1 not, 2 the call itself is wrong.")
+    add_settings(parser, without=_LATER)
 
 
 def run(args: argparse.Namespace) -> int:
     """Examine everything."""
     loaded = Store().load()
-    given = {key: value for key in ("engine", "engine_interpreter", "model", "servers")
-             if (value := getattr(args, key)) is not None}
-    values = loaded.values.with_(**given)
     try:
+        values = values_of(args, loaded.values)
         entry(values["engine"])
-    except UnknownEngine as error:
+    except VersoError as error:
         print(f"verso: {error.problem().line()}", file=sys.stderr)
         return Exit.USAGE
     if args.print_env:

@@ -125,6 +125,8 @@ def test_devices_of_the_settings(verso: Verso, interpreter: Path, home: Path) ->
     Store().save(Values({"devices": "2,3"}))
     ran = verso("doctor", "--print-env", "--engine-interpreter", interpreter)
     assert "export ASCEND_RT_VISIBLE_DEVICES=2,3" in ran.out.splitlines()
+    ran = verso("doctor", "--print-env", "--engine-interpreter", interpreter, "--devices", "5")
+    assert "export ASCEND_RT_VISIBLE_DEVICES=5" in ran.out.splitlines()
 
 
 def test_in_a_process_of_its_own_without_qt(interpreter: Path, home: Path) -> None:

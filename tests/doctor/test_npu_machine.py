@@ -110,3 +110,18 @@ def test_nothing_is_wrong_and_then_one_thing(machine: Tree, verso: Verso) -> Non
     shown = verso("doctor").out
     assert "See above, under ASCEND." in shown
     assert "cannot start; these can: embedded" in " ".join(shown.split())
+
+
+def test_what_is_judged_may_be_named_in_the_call(machine: Tree, verso: Verso) -> None:
+    """As `verso convert` would be called: which NPUs, how many, how much of their memory."""
+    def codes(*options: str) -> list[str]:
+        return [each["code"] for each in verso("doctor", "--json", *options).summary["ascend"][
+            "problems"]]
+
+    assert codes("--devices", "99") == ["ascend.no_such_npu"]
+    assert codes("--devices", "0", "--tensor-parallel", "1") == []
+    assert set(codes("--memory-utilization", "0.98")) == {"ascend.memory"}
+    for wrong in (("--devices", "x"), ("--tensor-parallel", "0"), ("--concurrency", "3")):
+        ran = verso("doctor", *wrong)
+        assert ran.status == 2
+        assert wrong[0] in ran.err
