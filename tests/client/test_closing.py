@@ -86,10 +86,7 @@ def test_closed_while_the_listener_is_stuck(no_process_left: Callable[[], list[s
     assert stuck.wait(30)
     closing = threading.Thread(target=client.close, args=(0.5,))
     closing.start()
-    deadline = time.monotonic() + 20
-    while any("desktop.worker" in line for line in no_process_left()):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    processes.until(lambda: not any("desktop.worker" in line for line in no_process_left()))
     release.set()
     closing.join()
     assert not no_process_left()
@@ -137,10 +134,10 @@ def test_what_the_engine_started_does_not_outlive_a_killed_worker(
 ) -> None:
     client, heard = start(load={"children": 2, "detached": 2})
     heard.ready()
-    assert sum("sleep 3600" in line for line in no_process_left()) == 4
+    # A program that has just been started may show neither its name nor its variables yet.
+    processes.until(lambda: sum("sleep 3600" in line for line in no_process_left()) == 4)
     os.kill(heard.pid(), signal.SIGKILL)
     heard.ready(2)
-    # A program that has just been started may show neither its name nor its variables yet.
     processes.until(lambda: sum("sleep 3600" in line for line in no_process_left()) == 4)
     client.close()
     assert not no_process_left()

@@ -82,15 +82,19 @@ def test_a_page_brings_its_own_rule(start: Start) -> None:
 
 
 def test_pages_begin_in_order_of_priority_and_the_raised_one_first(start: Start) -> None:
-    client, heard = start({"rate": 400}, capacity=1, load={"seconds": 0.3})
+    client, heard = start({"match": "before", **fault("hang")}, {"rate": 400}, capacity=1,
+                          settings={"concurrency": 1})
+    client.submit(page("before"))
+    heard.streaming("before")
     for page_id in ("p1", "p2", "p3", "p4"):
         client.submit(page(page_id))
     client.submit(page("urgent", priority=0))
     client.raise_page("p4")
     client.raise_page("never heard of")
+    client.cancel("before")
     for page_id in ("p1", "p2", "p3", "p4", "urgent"):
         heard.finished(page_id)
-    assert heard.started() == ["p4", "urgent", "p1", "p2", "p3"]
+    assert heard.started() == ["before", "p4", "urgent", "p1", "p2", "p3"]
 
 
 def most_at_once(heard: Recorder) -> int:
@@ -236,10 +240,10 @@ def test_2000_deltas_a_second_arrive_whole_in_bounded_memory(start: Start) -> No
         client.submit(page(f"p{number}"))
     for number in range(8):
         heard.streaming(f"p{number}")
-    begun = len(heard.events)
+    begun, begin = len(heard.events), time.monotonic()
     assert growth(heard.pid(), 3.0) < 16 << 20
-    messages = len(heard.events) - begun
-    assert messages < 8 * 3 * 90  # joined: at most one in 15 ms a page
+    messages, seconds = len(heard.events) - begun, time.monotonic() - begin
+    assert messages < 8 * seconds * 90  # joined: at most one in 15 ms a page
     for number in range(8):
         client.cancel(f"p{number}")
     for number in range(8):

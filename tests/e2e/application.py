@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.support.data import ROOT
 
-LONG = 90.0
+LONG = 240.0
 """Seconds the slowest machine may take for a page."""
 
 
@@ -54,7 +54,7 @@ class Application:
     def end(self) -> int:
         """Close the window; the exit status."""
         self.ask("close")
-        return self.process.wait(30)
+        return self.process.wait(120)
 
 
 def finished(state: Any) -> bool:

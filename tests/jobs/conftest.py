@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+import psutil
 import pytest
 
 from desktop.jobs.events import (
@@ -120,6 +121,11 @@ class Play:
 
     def add(self, *paths: Path, **options: Any) -> list[int]:
         return self.session.add(paths, **options).result(PATIENCE)
+
+    def worker(self) -> psutil.Process:
+        """The process of the engine that runs now."""
+        return next(child for child in psutil.Process().children()
+                    if "desktop.worker" in child.cmdline())
 
     def finish(self) -> None:
         """Read everything there is."""

@@ -10,7 +10,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -88,9 +88,9 @@ class Hub:
     """How many times; -1: always."""
     wrong: int = 0
     """How many answers with a large file hold a wrong byte; -1: all."""
-    busy: list[tuple[int, dict[str, str]]] = field(default_factory=list)
-    """Answers that come first, once each: status and headers."""
-    cdn_busy: list[tuple[int, dict[str, str]]] = field(default_factory=list)
+    busy: list[tuple[int, dict[str, str | Callable[[], str]]]] = field(default_factory=list)
+    """Answers that come first, once each: status and headers (a function: as it says then)."""
+    cdn_busy: list[tuple[int, dict[str, str | Callable[[], str]]]] = field(default_factory=list)
     bytes_per_second: float = 0.0
     hold: threading.Event | None = None
     """A large file's body stops half way until this is set."""
@@ -129,7 +129,9 @@ class _Handler(BaseHTTPRequestHandler):
         if proxied.netloc:  # asked as a proxy: answers for every host
             self.path = proxied._replace(scheme="", netloc="").geturl()
         if trouble is not None:
-            self._answer(trouble[0], b"busy", trouble[1])
+            self._answer(trouble[0], b"busy", {
+                name: value() if callable(value) else value
+                for name, value in trouble[1].items()})
         elif self.role == "cdn" or self.path.startswith("/signed/"):
             self._large(unquote(urlsplit(self.path).path.rpartition("/")[2]))
         elif hub.token and self.headers.get("Authorization") != f"Bearer {hub.token}":

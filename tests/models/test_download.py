@@ -311,10 +311,11 @@ def test_a_server_that_falls_silent_is_asked_again(
     assert any(start % PIECE for start in starts), "nothing was taken up in the middle"
 
 
-@pytest.mark.parametrize("after", [lambda: "1", lambda: formatdate(time.time() + 2, usegmt=True)])
+@pytest.mark.parametrize("after", [
+    lambda: "1", lambda: formatdate(time.time() + 2, usegmt=True)], ids=["seconds", "date"])
 def test_a_hub_that_says_how_long_to_wait_is_obeyed(
         after: Callable[[], str], hub: Hub, fetch: Fetch) -> None:
-    hub.busy = [(429, {"Retry-After": after()})]
+    hub.busy = [(429, {"Retry-After": after})]  # asked when it answers
     begun = time.monotonic()
     ran = fetch()
     assert is_whole(ran.folder, hub)

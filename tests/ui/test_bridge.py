@@ -139,7 +139,7 @@ def test_a_flood_from_another_thread_becomes_few_deliveries(qtbot: QtBot) -> Non
     worker = threading.Thread(target=flood)
     began = time.monotonic()
     worker.start()
-    qtbot.waitUntil(lambda: "1999 " in "".join(texts), timeout=30_000)
+    qtbot.waitUntil(lambda: "1999 " in "".join(texts), timeout=120_000)
     worker.join()
     span = time.monotonic() - began
     assert "".join(texts) == "".join(f"{number} " for number in range(2_000))
@@ -158,7 +158,7 @@ def test_the_first_event_after_a_pause_does_not_wait(qtbot: QtBot) -> None:
     bridge.delivered.connect(lambda _events: armed.append(bridge._timer.isActive()))
     assert source.listener is not None
     source.listener([e.PageUpdated(page(1))])
-    qtbot.waitUntil(lambda: bool(armed), timeout=5_000)
+    qtbot.waitUntil(lambda: bool(armed), timeout=60_000)
     assert armed == [False]  # delivered on waking, no timer in between
     bridge.close()
 

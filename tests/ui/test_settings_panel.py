@@ -147,7 +147,7 @@ def test_an_engine_that_failed_says_why_and_can_be_tried_again(qtbot: QtBot) -> 
     panel.set_engine(EngineView("embedded", EngineState.FAILED, problem=Problem(
         "engine.x", "It cannot start.", "Do this.")))
     assert panel._chooser.problem.text() == "It cannot start. Do this."
-    with qtbot.waitSignal(panel.retry_wanted, timeout=1000):
+    with qtbot.waitSignal(panel.retry_wanted, timeout=60_000):
         panel._chooser.again.click()
     panel.set_engine(EngineView("embedded", EngineState.READY, ready=READY))
     assert not panel._chooser.problem.isVisible()
@@ -213,11 +213,11 @@ def test_an_engine_that_another_python_may_run_can_be_chosen_all_the_same(
     chooser = panel._chooser
     assert "no_such_module" in chooser.missing.text()
     assert "pip install no_such_module" in chooser.missing.text()
-    with qtbot.waitSignal(panel.remedy_wanted, timeout=1000) as wanted:
+    with qtbot.waitSignal(panel.remedy_wanted, timeout=60_000) as wanted:
         chooser.remedy.click()
     panel.show_setting(wanted.args[0].key)
     field = panel._fields["engine_interpreter"]
-    qtbot.waitUntil(field.isVisible, timeout=2000)
+    qtbot.waitUntil(field.isVisible, timeout=60_000)
     # with an interpreter it is judged there, when it starts
     panel.set_values(Values({"engine": "vllm", "engine_interpreter": "/opt/x/bin/python"}))
     assert not panel._chooser.missing.isVisible()

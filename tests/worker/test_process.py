@@ -28,7 +28,7 @@ def worker(no_process_left: Callable[[], list[str]]) -> Iterator[Worker]:
     channel = Channel.of_application(ours)
     yield process, channel, ours.fileno()
     channel.close()
-    process.wait(20)
+    process.wait(120)
 
 
 def until(channel: Channel[m.AnyEvent], kind: type[m.Event]) -> list[m.AnyEvent]:
@@ -49,7 +49,7 @@ def test_it_says_hello_first_and_bye_last(worker: Worker) -> None:
     assert isinstance(until(channel, m.EngineReady)[-1], m.EngineReady)
     channel.send(m.Shutdown())
     assert until(channel, m.Bye)[-1] == m.Bye()
-    assert process.wait(20) == 0
+    assert process.wait(120) == 0
 
 
 def test_it_refuses_an_application_of_another_version(worker: Worker) -> None:
@@ -59,7 +59,7 @@ def test_it_refuses_an_application_of_another_version(worker: Worker) -> None:
     assert isinstance(failed, m.EngineFailed)
     assert (failed.problem.code, failed.fatal) == ("protocol.version", True)
     until(channel, m.Bye)
-    assert process.wait(20) == 3
+    assert process.wait(120) == 3
 
 
 def test_it_refuses_what_is_no_command(worker: Worker) -> None:
@@ -68,14 +68,14 @@ def test_it_refuses_what_is_no_command(worker: Worker) -> None:
     failed = until(channel, m.EngineFailed)[-1]
     assert isinstance(failed, m.EngineFailed)
     assert failed.problem.code == "protocol.garbled"
-    assert process.wait(20) == 3
+    assert process.wait(120) == 3
 
 
 def test_it_ends_when_the_connection_does(worker: Worker) -> None:
     process, channel, _ = worker
     until(channel, m.Hello)
     channel.close()
-    assert process.wait(20) != 3
+    assert process.wait(120) != 3
 
 
 def test_it_ends_in_order_on_sigterm_while_a_page_is_read(worker: Worker) -> None:
@@ -86,7 +86,7 @@ def test_it_ends_in_order_on_sigterm_while_a_page_is_read(worker: Worker) -> Non
     process.terminate()
     events = until(channel, m.Bye)
     assert not [event for event in events if isinstance(event, m.PageFinished)]
-    assert process.wait(20) == 0
+    assert process.wait(120) == 0
 
 
 def test_pages_wait_for_the_engine(worker: Worker) -> None:
