@@ -19,6 +19,7 @@ from desktop.engines.ascend.preparation import (
     prepare,
 )
 from desktop.engines.ascend.preparation.errors import SourceNotFetched, UnknownLayout
+from desktop.engines.ascend.preparation.target import MANIFEST
 from desktop.i18n import N_, _
 from desktop.settings import Values, setting
 from desktop.settings.store import Store
@@ -114,11 +115,13 @@ def _install(values: Values, python: str, index: str) -> None:
     print(_("Installing into {python}:").format(python=python), flush=True)
     failed = packages.install(python, index=index, proxy=values["proxy"],
                               tell=lambda package: print(f"  {package}", flush=True))
-    for one in failed:
-        print("verso: " + one_line(_("{package} could not be installed: {reason}").format(
-            package=one.package, reason=one.reason)), file=sys.stderr)
-        print("  " + _("To try it again: {command}").format(command=one.command),
-              file=sys.stderr)
+    # What keeps all of them off is said once.
+    for reason in dict.fromkeys(one.reason for one in failed):
+        names = [one.package for one in failed if one.reason == reason]
+        print("verso: " + one_line(_("{packages} could not be installed: {reason}").format(
+            packages=", ".join(names), reason=reason)), file=sys.stderr)
+        print("  " + _("To try it again: {command}").format(
+            command=packages.by_hand(python, index, names)), file=sys.stderr)
 
 
 def _describe(prepared: Prepared, python: str, args: argparse.Namespace) -> None:
@@ -129,11 +132,15 @@ def _describe(prepared: Prepared, python: str, args: argparse.Namespace) -> None
         source=prepared.source, target=prepared.place))
     for change in prepared.changes:
         print(change)
-    print(_("Would put beside them: {names}").format(names=", ".join(prepared.added)))
+    print(_("Would put beside them: {names}").format(names=_beside(prepared)))
     if prepared.lost:
         print(_("Changed by hand in the {target} that is there, which would be kept under another "
                 "name: {files}").format(target=prepared.place.name,
                                         files=", ".join(prepared.lost)))
+
+
+def _beside(prepared: Prepared) -> str:
+    return ", ".join((*prepared.added, MANIFEST))
 
 
 def _report(prepared: Prepared, python: str) -> None:
@@ -141,7 +148,7 @@ def _report(prepared: Prepared, python: str) -> None:
     print(_("Prepared {target} from {source}.").format(
         target=prepared.place, source=prepared.source))
     print(_("Changed: {names}").format(names=", ".join(changed)))
-    print(_("Put beside them: {names}").format(names=", ".join(prepared.added)))
+    print(_("Put beside them: {names}").format(names=_beside(prepared)))
     print(_("Set MODEL_PATH, INPUT_PATH and OUTPUT_PATH in {file}, then:").format(
         file=prepared.place / layout.CONFIG))
     print(f"  cd {shlex.quote(str(prepared.place))}")

@@ -45,6 +45,32 @@ def test_the_one_step(verso: Verso, here: Path, python: str, tmp_path: Path) -> 
     assert (tmp_path / "installed").read_text().split() == list(packages.PACKAGES[:-1])
     assert ran.complaints == ["verso: img2pdf could not be installed: no wheel"]
     assert f"{python} -m pip install" in ran.err
+    beside, = [line for line in ran.out.splitlines() if line.startswith("Put beside them: ")]
+    for name in beside.removeprefix("Put beside them: ").split(", "):
+        assert (made / name).is_file()
+    assert "verso_npu.json" in beside
+
+
+def test_what_keeps_all_packages_off_is_said_once(verso: Verso, here: Path,
+                                                  tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text('#!/bin/sh\necho "$0: No module named pip" >&2\nexit 1\n')
+    python.chmod(0o755)
+    ran = verso("prepare-npu", "--engine-interpreter", python, "--index-url", "http://i/simple")
+    assert ran.status == 0
+    complaint, = ran.complaints
+    assert complaint.startswith(
+        f"verso: {', '.join(packages.PACKAGES)} could not be installed: this Python has no pip")
+    assert packages.by_hand(str(python), "http://i/simple", packages.PACKAGES) in ran.err
+    assert (here / "deepseek_ocr2_npu" / layout.IMAGE).is_file()
+
+
+def test_a_target_that_cannot_be_written(verso: Verso, here: Path) -> None:
+    (here / "file").touch()
+    ran = verso("prepare-npu", "DeepSeek-OCR-2", "file/below", "--no-install")
+    assert ran.status == 1
+    complaint, = ran.complaints
+    assert "file/below cannot be written: File exists. Check" in complaint
 
 
 def test_dry_run(verso: Verso, here: Path, python: str, tmp_path: Path) -> None:

@@ -107,8 +107,9 @@ def test_each_package_is_tried_and_one_that_fails_does_not_stop_the_others(
         f"https://mirrors.huaweicloud.com/repository/pypi/simple {package} http://proxy:3128"
         for package in told]
     assert failed == [packages.Failed(
-        "triton-ascend", "No matching distribution found for triton-ascend",
-        f"{python} -m pip install --index-url {packages.INDEX} triton-ascend")]
+        "triton-ascend", "No matching distribution found for triton-ascend")]
+    assert packages.by_hand(python, packages.INDEX, ["triton-ascend"]) == (
+        f"{python} -m pip install --index-url {packages.INDEX} triton-ascend")
 
 
 def test_the_index_is_ones_own_choice(python: str, tmp_path: Path) -> None:
@@ -138,5 +139,9 @@ def test_an_interpreter_without_pip_or_that_is_none(tmp_path: Path) -> None:
     assert packages.install(str(quiet))[0].reason
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True,
                    env={**os.environ, "PYTHONNOUSERSITE": "1"})
-    assert "No module named pip" in packages.install(
-        str(tmp_path / "venv" / "bin" / "python"))[0].reason
+    python = str(tmp_path / "venv" / "bin" / "python")
+    failed = packages.install(python)
+    assert len(failed) == len(packages.PACKAGES)
+    # What is advised is a command that helps.
+    assert {one.reason for one in failed} == {
+        f"this Python has no pip; with {python} -m ensurepip it may get one."}

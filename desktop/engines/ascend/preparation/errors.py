@@ -77,7 +77,7 @@ class CannotRead(PreparationError):
     """A file of SOURCE cannot be read."""
 
     code = "ascend.prepare.read"
-    message = N_("{source} cannot be read: {reason}")
+    message = N_("{source} cannot be read: {reason}.")
     hint = N_("Check the permissions and that every link in it leads somewhere.")
 
 
@@ -85,7 +85,7 @@ class CannotWrite(PreparationError):
     """TARGET cannot be written."""
 
     code = "ascend.prepare.write"
-    message = N_("{target} cannot be written: {reason}")
+    message = N_("{target} cannot be written: {reason}.")
     hint = N_("Check the permissions and the space on its disk, or choose another TARGET.")
 
 

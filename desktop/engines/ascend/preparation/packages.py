@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from desktop.i18n import _
@@ -16,6 +16,7 @@ INDEX = "https://mirrors.huaweicloud.com/repository/pypi/simple"
 """The recipe's index: quick where most Ascend machines are."""
 
 _TAIL = 300
+_NO_PIP = re.compile(r"No module named '?pip\b")
 _UNREACHABLE = re.compile(r"after connection broken by '(\w+)")
 
 
@@ -24,8 +25,11 @@ class Failed(NamedTuple):
 
     package: str
     reason: str
-    command: str
-    """To try it by hand."""
+
+
+def by_hand(interpreter: str, index: str, packages: Sequence[str]) -> str:
+    """The command with which a person would try PACKAGES again."""
+    return shlex.join([interpreter, "-m", "pip", "install", "--index-url", index, *packages])
 
 
 def install(interpreter: str, *, index: str = INDEX, proxy: str = "",
@@ -51,14 +55,16 @@ def install(interpreter: str, *, index: str = INDEX, proxy: str = "",
         except OSError as error:
             said, status = str(error), -1
         if status:
-            failed.append(Failed(package, _telling(said), shlex.join(
-                [interpreter, "-m", "pip", "install", "--index-url", index, package])))
+            failed.append(Failed(package, _telling(said, interpreter)))
     return failed
 
 
-def _telling(said: str) -> str:
-    """Why, in one line: that the index did not answer, which pip says in warnings only; pip's last
-    error; else the last line."""
+def _telling(said: str, interpreter: str) -> str:
+    """Why, in one line: that there is no pip, and how to get it; that the index did not answer,
+    which pip says in warnings only; pip's last error; else the last line."""
+    if _NO_PIP.search(said):  # As uv and some distributions make environments.
+        return _("this Python has no pip; with {command} it may get one.").format(
+            command=shlex.join([interpreter, "-m", "ensurepip"]))
     broken = _UNREACHABLE.search(said)
     if broken is not None:
         return _("the package index does not answer ({what})").format(what=broken[1])
