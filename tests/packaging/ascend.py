@@ -13,8 +13,8 @@ from tests.support.data import ROOT
 
 HERE = ROOT / "packaging/ascend"
 CONTROL = ("davinci_manager", "devmm_svm", "hisi_hdc")
-TOOLS = ("bash", "sh", "sed", "tail", "head", "sort", "uname", "dirname", "basename", "cat", "id",
-         "mkdir", "cp", "env", "mktemp", "rm", "chmod", "getconf", "tr", "git")
+TOOLS = ("bash", "sh", "sed", "tail", "head", "sort", "uniq", "uname", "dirname", "basename", "cat",
+         "id", "mkdir", "cp", "env", "mktemp", "rm", "chmod", "getconf", "tr", "git")
 BASE = f"quay.io/ascend/vllm-ascend:v{BEST}"
 """The image that is started by default."""
 

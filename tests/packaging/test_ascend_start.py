@@ -168,8 +168,18 @@ def test_the_model(machine: Machine) -> None:
     assert ran.returncode == 1
     assert "there is no model in" in ran.stderr
     assert "verso models download" in ran.stderr
-    told = machine.told("--model", "/data/other")
-    assert told[told.index("serve") + 1] == "/data/other"
+    (machine.data / "other").mkdir()
+    ran = machine.start("--model", "/data/other")
+    assert ran.returncode == 1
+    assert f"there is no model in {machine.data}/other" in ran.stderr
+    (machine.data / "other/config.json").write_text("{}")
+    for name in ("/data/other", "deepseek-ai/DeepSeek-OCR-2"):  # the second one is a model hub's
+        told = machine.told("--model", name)
+        assert told[told.index("serve") + 1] == name
+    ran = machine.start("--model", str(machine.data / "other"))
+    assert ran.returncode == 1
+    assert "the container sees no" in ran.stderr
+    assert "/data/…" in ran.stderr
     # What Verso downloaded, where nothing else is named.
     ran = machine.start(data=False)
     assert ran.returncode == 1
@@ -182,7 +192,9 @@ def test_the_model(machine: Machine) -> None:
 
 @pytest.mark.parametrize("words", [
     ("--frob",), ("frob",), ("--npu",), ("--npu", "x"), ("--npu", "1;2"), ("--port", "eight"),
-    ("--utilization", "2")])
+    ("--utilization", "2"), ("--utilization", "0.0"), ("--port", "99999"), ("--port", "0"),
+    ("--npu", "0,0"), ("--npu", "0", "--npu", "0"), ("--npu", "00"), ("--shm-size", "much"),
+    ("serve", "--host", "0.0.0.0"), ("serve", "--max-num-seqs", "8", "--port=9000")])
 def test_a_call_that_is_wrong(machine: Machine, words: tuple[str, ...]) -> None:
     ran = machine.start(*words)
     assert ran.returncode == 2

@@ -33,6 +33,12 @@ def test_commands_of_verso(machine: Machine) -> None:
     assert "--legacy build" in machine.start("--legacy", "shell").stderr
 
 
+def test_documents_that_are_not_there(machine: Machine) -> None:
+    ran = machine.start("--documents", "/nowhere", "verso", "doctor")
+    assert ran.returncode == 1
+    assert ran.stderr == "start: there is no folder /nowhere (--documents).\n"
+
+
 def test_the_window_on_this_display(machine: Machine, tmp_path: Path) -> None:
     ran = machine.start("window")
     assert ran.returncode == 1
@@ -82,6 +88,10 @@ def test_the_image_is_built(machine: Machine) -> None:
     told = machine.told("--legacy", "build", "--build-arg", "PIP_INDEX_URL=https://mirror/simple")
     assert f"BASE=quay.io/ascend/vllm-ascend:v{OLDEST}" in values(told, "--build-arg")
     assert "PIP_INDEX_URL=https://mirror/simple" in values(told, "--build-arg")
+    for image, tag in (("mirror:5000/vllm-ascend", "latest"), ("vllm-ascend", "latest"),
+                       ("mirror:5000/ascend/vllm-ascend:v0.23.0", "v0.23.0"),
+                       (f"{BASE}@sha256:12ab", "12ab")):
+        assert values(machine.told("--image", image, "build"), "--tag") == [f"verso-ascend:{tag}"]
     for node in (machine.root / "dev").iterdir():
         node.unlink()  # it can be built where there is no NPU
     assert machine.told("--image", "quay.io/ascend/vllm-ascend:v0.23.0", "build")[-1] == str(ROOT)
