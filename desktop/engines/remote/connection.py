@@ -128,7 +128,7 @@ class Connection:
             "POST", self.address + "/chat/completions", content=body, timeout=timeout,
             headers={"Content-Type": "application/json", "Accept": "text/event-stream"})
         with _translated(self, silence) as heard:
-            response = await self._client.send(request, stream=True)
+            response = await self._send(request)
             pieces, ended = response.aiter_raw(), False
             try:
                 if response.status_code != 200:
@@ -152,6 +152,24 @@ class Connection:
                 else:
                     await _close(response)
 
+    async def _send(self, request: httpx.Request) -> httpx.Response:
+        """The beginning of the answer to REQUEST. A connection that was kept may be closed by the
+        other side in the very moment it is used again; that is no failure of a server."""
+        opened = False
+
+        async def follow(step: str, _values: Any) -> None:
+            nonlocal opened
+            opened = opened or step.endswith("connect_tcp.started")
+
+        request.extensions["trace"] = follow
+        while True:  # Each time there is one kept connection less.
+            try:
+                return await self._client.send(request, stream=True)
+            except (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError):
+                if opened:
+                    raise
+            log.debug("%s had closed a connection that was kept", self.name)
+
     def _part(self, response: httpx.Response, pieces: AsyncIterator[bytes]) -> None:
         """RESPONSE's answer is whole, its transfer perhaps not: only a connection that is at the
         end of it can be used for the next page. The page does not wait for that."""
@@ -162,7 +180,8 @@ class Connection:
         async def part() -> None:
             try:
                 await asyncio.wait_for(rest(), _PARTING_SECONDS)
-            except (httpx.HTTPError, httpx.StreamError, asyncio.TimeoutError):
+            except (httpx.HTTPError, httpx.StreamError, OSError, asyncio.TimeoutError):
+                # OSError: what TLS says of an end without its own.
                 log.debug("%s keeps the connection of an answer that has ended", self.name)
             finally:
                 await _close(response)
@@ -204,7 +223,7 @@ class Connection:
             method, url, content=body, timeout=httpx.Timeout(seconds),
             headers={"Content-Type": "application/json"} if body else None)
         with _translated(self, seconds):
-            response = await self._client.send(request, stream=True)
+            response = await self._send(request)
             pieces = response.aiter_raw()
             try:
                 if response.status_code != 200:

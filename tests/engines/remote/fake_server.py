@@ -89,6 +89,10 @@ class FakeServer:
         """Every stream waits after three pieces as long as this is set."""
         self.linger = False
         """The transfer of an answer does not end with the answer."""
+        self.idle: float | None = None
+        """Seconds after which a connection without a request is closed."""
+        self.once = False
+        """A connection is closed at its second request, as one that had been idle for too long."""
         self.connections = 0
         """That were opened."""
         self.squash = self.swallow = self.whole = False
@@ -170,15 +174,17 @@ class FakeServer:
         self.connections += 1
         try:
             while await self._request(reader, writer):
-                pass
-        except (ConnectionError, asyncio.IncompleteReadError):
+                if self.once:
+                    await reader.readexactly(1)
+                    break
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.TimeoutError):
             pass
         finally:
             self._open.discard(writer)
             writer.close()
 
     async def _request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        start = await reader.readexactly(1)
+        start = await asyncio.wait_for(reader.readexactly(1), self.idle)
         if start == b"\x16":  # A TLS hello: whoever speaks HTTP only says so.
             return await self._plain(writer, 400, "") and False
         head = (start + await reader.readuntil(b"\r\n\r\n")).decode("latin-1")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import io
 import json
@@ -13,17 +12,8 @@ from PIL import Image
 
 from desktop.engines.base import Restarted, Text
 from desktop.engines.model import outcome
-from desktop.engines.remote import connection, errors
-from tests.engines.remote.driving import (
-    MakePage,
-    finish_of,
-    outputs,
-    read,
-    run,
-    started,
-    text_of,
-    until,
-)
+from desktop.engines.remote import errors
+from tests.engines.remote.driving import MakePage, finish_of, outputs, read, run, started, text_of
 from tests.engines.remote.fake_server import PAGE, PROMPT, FakeServer, Raw, Say
 
 pytestmark = pytest.mark.usefixtures("short_rests")
@@ -137,34 +127,3 @@ def test_a_server_that_ignores_the_limit_is_stopped(server: FakeServer, a_page: 
     found = run(main())
     assert finish_of(found).reason == "length"
     assert len(text_of(found)) < 2000
-
-
-def test_pages_one_after_the_other_share_a_connection(server: FakeServer,
-                                                      a_page: MakePage) -> None:
-    async def main() -> None:
-        async with started(server) as (engine, _):
-            await asyncio.gather(*engine._nodes[0].connection._parting)
-            before = server.connections
-            for _number in range(5):
-                assert text_of(await outputs(engine, a_page())) == PAGE
-                await asyncio.gather(*engine._nodes[0].connection._parting)
-            assert server.connections == before
-
-    run(main())
-
-
-def test_a_transfer_without_end_holds_up_no_page(server: FakeServer, a_page: MakePage,
-                                                 monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "_PARTING_SECONDS", 0.2)
-
-    async def main() -> None:
-        async with started(server) as (engine, _):
-            server.linger = True
-            for _number in range(2):
-                assert text_of(await outputs(engine, a_page())) == PAGE
-            await until(lambda: server.broken_off == 2)  # closed, as it is of no use any more
-            assert not engine._nodes[0].connection._parting
-            assert text_of(await outputs(engine, a_page())) == PAGE
-        await until(lambda: server.broken_off == 3)  # and with the engine
-
-    run(main())
