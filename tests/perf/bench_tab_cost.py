@@ -30,7 +30,8 @@ def main() -> None:
     parser.add_argument("--concurrency", type=int, default=8)
     parser.add_argument("--rate", type=float, default=50.0)
     parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--tab", type=int, default=0, help="the lower tab in front: 1 is Devices")
+    parser.add_argument("--tab", type=int, default=0,
+                        help="the lower tab in front: 1 is Latency, 2 Devices")
     parser.add_argument("--alone", action="store_true", help="run bench_cost.py as well")
     args = parser.parse_args()
     home = Path(tempfile.mkdtemp(prefix="verso-perf-"))

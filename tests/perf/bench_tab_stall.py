@@ -179,9 +179,9 @@ def main() -> None:
             page.table.collapseAll()
 
         async def devices() -> None:
-            page.tabs.setCurrentIndex(1)
+            page.tabs.setCurrentWidget(page.devices)
             await asyncio.sleep(1)
-            page.tabs.setCurrentIndex(0)
+            page.tabs.setCurrentWidget(page.table)
 
         async def measures() -> None:
             for place in range(page.throughput.measure.count()):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from html import escape
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import (
@@ -17,20 +19,22 @@ from PySide6.QtWidgets import (
 
 from desktop.benchmark.history import Comparison, LevelCompared
 from desktop.i18n import N_, _
-from desktop.ui.benchmark.figures import NONE, number, strategy_words
-from desktop.ui.panels.captions import label, set_role, small
+from desktop.ui.benchmark.chart import OTHER_DARK, OTHER_LIGHT
+from desktop.ui.benchmark.figures import NONE, Shown, number, strategy_words
+from desktop.ui.panels.captions import label, small
 from desktop.ui.texts import say
 from desktop.ui.tokens import Theme
 
 _HEADINGS = (N_("At once"), N_("Output tokens/s"), N_("Pages/s"), N_("Page p50, s"),
-             N_("How fast"), N_("Certain"))
+             N_("Difference"))
+_DIFFERENCE = 4
 _NAMES = {
     "name": N_("engine"), "model": N_("model"), "device": N_("device"), "verso": N_("Verso"),
     "processor": N_("processor"), "unique": N_("copies marked"), "drawing": N_("drawing")}
 
 
 class ComparisonPanel(QWidget):
-    """The first run is the one shown; the second is the one it is held against."""
+    """What the run shown (●) is by the one it is held against (■)."""
 
     ended = Signal()
     """A person does not want to compare any more."""
@@ -39,25 +43,33 @@ class ComparisonPanel(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._found: Comparison | None = None
+        self._runs = (Shown(), Shown())
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 8, 0, 0)
         column.setSpacing(8)
         row = QHBoxLayout()
         row.setSpacing(8)
         self.about = label("", "secondary")
+        self.about.setTextFormat(Qt.TextFormat.RichText)
         self.close_button = QPushButton()
         say(self.close_button, text=N_("End comparison"))
         self.close_button.clicked.connect(self.ended)
         row.addWidget(self.about, 1)
         row.addWidget(self.close_button, 0, Qt.AlignmentFlag.AlignTop)
         column.addLayout(row)
+        both = QHBoxLayout()
+        both.setSpacing(12)
         self.table = self._made(len(_HEADINGS), N_("Levels of both tests"))
-        column.addWidget(self.table, 2)
+        both.addWidget(self.table, 3)
+        right = QVBoxLayout()
+        right.setSpacing(4)
         self.more = small(label("", "secondary"))
-        column.addWidget(self.more)
+        right.addWidget(self.more)
         self.differences = self._made(3, N_("What else was different"))
-        column.addWidget(self.differences, 1)
-        self._titles = ("", "")
+        right.addWidget(self.differences, 1)
+        right.addStretch(0)
+        both.addLayout(right, 2)
+        column.addLayout(both, 1)
         self.retranslate()
 
     @staticmethod
@@ -77,29 +89,21 @@ class ComparisonPanel(QWidget):
         header.setHighlightSections(False)
         return table
 
-    def set_comparison(self, found: Comparison, first: str, second: str) -> None:
-        """FOUND: the second run by the first; titles of both."""
-        self._found, self._titles = found, (first, second)
+    def set_comparison(self, found: Comparison, shown: Shown, other: Shown) -> None:
+        """FOUND: SHOWN, the later run, by OTHER."""
+        self._found, self._runs = found, (shown, other)
         self._fill()
 
     def _fill(self) -> None:
         found = self._found
         if found is None:
             return
-        said = _("● {first}   against   ■ {second}").format(
-            first=self._titles[0], second=self._titles[1])
-        if not found.same_pages:
-            said += "\n" + _("They did not read the same pages: their figures cannot be compared "
-                             "level by level.")
-        elif not found.levels:
-            said += "\n" + _("They have no level in common.")
-        self.about.setText(said)
-        set_role(self.about, "secondary" if found.same_pages and found.levels else "warning")
+        self._say_which(found)
         self.table.setRowCount(len(found.levels))
         for line, level in enumerate(found.levels):
             for place, cell in enumerate(_cells(level)):
                 item = QTableWidgetItem(cell)
-                if place == 4 and level.firm and level.speed is not None:
+                if place == _DIFFERENCE and level.firm and level.speed is not None:
                     item.setForeground(QColor(
                         self._theme.ok if level.speed > 1 else self._theme.error))
                 self.table.setItem(line, place, item)
@@ -110,7 +114,25 @@ class ComparisonPanel(QWidget):
         for line, (what, before, after) in enumerate(found.differences):
             name = _(_NAMES[what]) if what in _NAMES else what
             for place, cell in enumerate((name, before, after)):
-                self.differences.setItem(line, place, QTableWidgetItem(cell))
+                item = QTableWidgetItem(cell)
+                item.setToolTip(cell)
+                self.differences.setItem(line, place, item)
+
+    def _say_which(self, found: Comparison) -> None:
+        colours = (self._theme.accent, OTHER_DARK if self._theme.dark else OTHER_LIGHT)
+        first, second = (
+            f'<span style="color:{colour}">{mark}</span> {escape(run.title)}'
+            for mark, colour, run in zip("●■", colours, self._runs, strict=True))
+        said = _("{first} &nbsp; against &nbsp; {second}").format(first=first, second=second)
+        wrong = ""
+        if not found.same_pages:
+            wrong = _("They did not read the same pages: their figures cannot be compared "
+                      "level by level.")
+        elif not found.levels:
+            wrong = _("They have no level in common.")
+        if wrong:
+            said += f'<br><span style="color:{self._theme.warning}">{escape(wrong)}</span>'
+        self.about.setText(said)
 
     def apply_theme(self, theme: Theme) -> None:
         """Draw in THEME from now on."""
@@ -120,7 +142,7 @@ class ComparisonPanel(QWidget):
     def retranslate(self) -> None:
         """Say everything in the current language."""
         self.table.setHorizontalHeaderLabels([_(title) for title in _HEADINGS])
-        self.differences.setHorizontalHeaderLabels(["", "●", "■"])
+        self.differences.setHorizontalHeaderLabels(["", "■", "●"])
         self._fill()
 
 
@@ -129,9 +151,23 @@ def _cells(level: LevelCompared) -> tuple[str, ...]:
             else strategy_words(level.strategy),
             _pair(level.output_tps), _pair(level.pages_per_s),
             _pair((_seconds(level.latency_p50[0]), _seconds(level.latency_p50[1]))),
-            NONE if level.speed is None else _("■ is {n} times as fast").format(
-                n=number(level.speed)),
-            _("yes, beyond the scatter") if level.firm else _("no, within the scatter"))
+            difference(level))
+
+
+def difference(level: LevelCompared) -> str:
+    """How much faster the run shown was, and whether that is more than chance."""
+    if level.speed is None:
+        return NONE
+    percent = round(100 * abs(level.speed - 1))
+    if level.speed >= 2:
+        said = _("{n} times as fast").format(n=number(level.speed))
+    elif not percent:
+        said = _("as fast")
+    elif level.speed > 1:
+        said = _("{n} % faster").format(n=percent)
+    else:
+        said = _("{n} % slower").format(n=percent)
+    return said if level.firm else _("{difference}, within the scatter").format(difference=said)
 
 
 def _seconds(milliseconds: float | None) -> float | None:

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from desktop.i18n import N_, _
-from desktop.ui.benchmark.charts import still
+from desktop.ui.benchmark.chart import still
 from desktop.ui.benchmark.readings import Device, Readings
 from desktop.ui.panels.captions import small
 from desktop.ui.texts import say
@@ -32,6 +32,7 @@ _HEADINGS = (N_("Device"), N_("Name"), N_("Busy"), N_("Memory"), N_("Temperature
 _COLOURS = ("#0072b2", "#d98e04", "#1a9e5c", "#7b4fb5", "#cc3311", "#33a0c4", "#996633", "#888888")
 """Of the first eight devices; told apart by everybody."""
 _MOST_POINTS = 300
+_MOST_LINES = 4
 _INTERVAL_MS = 4_000
 """Between two drawings while a test runs."""
 
@@ -110,15 +111,16 @@ class DevicesPanel(QWidget):
         say(self.empty, text=N_("Devices are looked at about once a second while a level runs."))
         self.empty.setProperty("role", "secondary")
         column.addWidget(self.empty)
-        column.addWidget(self.table, 2)
+        column.addWidget(self.table)
         row = QHBoxLayout()
         row.setSpacing(8)
         self.busy = _Plot(N_("Busy, percent over seconds"), theme)
         self.memory = _Plot(N_("Memory, percent over seconds"), theme)
         row.addWidget(self.busy)
         row.addWidget(self.memory)
-        column.addLayout(row, 3)
+        column.addLayout(row, 1)
         self.readings = Readings()
+        self._running = False
         self._soon = QTimer(self)
         self._soon.setSingleShot(True)
         self._soon.setInterval(_INTERVAL_MS)
@@ -129,6 +131,11 @@ class DevicesPanel(QWidget):
     def set_readings(self, readings: Readings) -> None:
         """Show another run's."""
         self.readings = readings
+        self.refresh()
+
+    def set_running(self, running: bool) -> None:
+        """Whether there is a state of now."""
+        self._running = running
         self.refresh()
 
     def refresh_soon(self) -> None:
@@ -147,7 +154,7 @@ class DevicesPanel(QWidget):
             part.setVisible(bool(devices))
         self.table.setRowCount(len(devices))
         for line, device in enumerate(devices):
-            for place, said in enumerate(device.cells()):
+            for place, said in enumerate(device.cells(self._running)):
                 item = self.table.item(line, place)
                 if item is None:
                     item = QTableWidgetItem()
@@ -156,8 +163,19 @@ class DevicesPanel(QWidget):
                         item.setData(Qt.ItemDataRole.DecorationRole, QColor(_COLOURS[line]))
                 if item.text() != said:
                     item.setText(said)
+        self._fit()
         self.busy.draw(devices, memory=False)
         self.memory.draw(devices, memory=True)
+
+    def _fit(self) -> None:
+        """The table is as high as a few devices; plots have the rest."""
+        lines = min(self.table.rowCount(), _MOST_LINES)
+        high = (self.table.horizontalHeader().sizeHint().height()
+                + sum(self.table.rowHeight(line) for line in range(lines)) + 2)
+        if self.table.horizontalScrollBar().maximum():
+            high += self.table.horizontalScrollBar().sizeHint().height()
+        if high != self.table.height():
+            self.table.setFixedHeight(high)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

@@ -100,7 +100,8 @@ class EarlierTests(QObject):
             if one is None or two is None or self._refused():
                 return
             self._show(one, await in_background(lambda: of_document(one.document)))
-            self._page.compare(two, history.compare(one.document, two.document))
+            # The later one by the earlier one: what has become of it.
+            self._page.compare(two, history.compare(two.document, one.document))
         self._window.tasks.spawn(show(), "benchmark show")
 
     async def _fetch(self, number: int) -> Shown | None:

@@ -7,7 +7,7 @@ was kept looks as it did when it was made.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from desktop.benchmark import metrics
 from desktop.benchmark.plan import Level
 from desktop.benchmark.records import Distribution, Round, Spread
 from desktop.benchmark.warnings import SCATTER
-from desktop.i18n import N_, _, ngettext
+from desktop.i18n import _, ngettext
 from desktop.ui import words
 
 NONE = "–"
@@ -120,6 +120,11 @@ class Row:
     def label(self) -> str:
         """Pages at once, or the strategy."""
         return str(self.concurrency) if self.continuous else strategy_words(self.strategy)
+
+    @property
+    def at_once(self) -> str:
+        """The same where it stands alone."""
+        return _("{n} at once").format(n=self.concurrency) if self.continuous else self.label
 
     @property
     def speed(self) -> float | None:
@@ -307,6 +312,15 @@ class Shown:
                              if row.continuous and row.ended and row.speed is not None])
 
     @property
+    def reached(self) -> int | None:
+        """The knee, once a level beyond it was measured; None: it was faster with each level, so
+        that more pages at once may be faster still."""
+        knee = self.knee
+        beyond = any(row.continuous and row.ended and row.speed is not None
+                     and row.concurrency > knee for row in self.rows) if knee is not None else False
+        return knee if beyond else None
+
+    @property
     def best(self) -> float | None:
         """The highest speed of a continuous level."""
         return max((row.speed for row in self.rows
@@ -369,79 +383,3 @@ def footnote(document: Mapping[str, Any]) -> str:
                           "mean ± standard deviation over {n} rounds",
                           plan["rounds"]).format(n=plan["rounds"]))
     return words.DOT.join(part for part in parts if part)
-
-
-# --- columns
-@dataclass(frozen=True)
-class Column:
-    """One column of the table. NEEDS: ``tokens``, ``no tokens``, ``goodput``, ``steady`` or
-    ``""``: where it is shown."""
-
-    key: str
-    title: str
-    tip: str
-    needs: str
-    of_level: Callable[[Row], str]
-    of_round: Callable[[RoundRow], str]
-
-
-def _plain(value: float | None) -> str:
-    return NONE if value is None else number(value)
-
-
-def _times(found: Quantiles | None) -> str:
-    return NONE if found is None else found.text
-
-
-def _short(found: Quantiles | None) -> str:
-    return NONE if found is None else found.milliseconds
-
-
-COLUMNS = (
-    Column("level", N_("At once"), N_("Pages that are read at the same time, or how they were "
-                                      "handed over"), "", lambda r: r.label, kind_words),
-    Column("cold", N_("Cold"), N_("The first round after the engine was started: tokens/s, else "
-                                  "pages/s"), "", lambda r: _plain(r.cold), lambda o: ""),
-    Column("output", N_("Output tokens/s"), N_("Mean ± standard deviation over the rounds"),
-           "tokens", lambda r: r.output.text, lambda o: _plain(o.output)),
-    Column("steady", N_("Steady"), N_("Apart from ramp-up and drain: tokens/s, else pages/s"),
-           "steady", lambda r: _plain(r.steady), lambda o: ""),
-    Column("total", N_("Total tokens/s"), N_("Those of pages and prompts included"), "tokens",
-           lambda r: r.total.text, lambda o: _plain(o.total)),
-    Column("pages", N_("Pages/s"), N_("Pages that count, a second"), "",
-           lambda r: r.pages.text, lambda o: _plain(o.pages)),
-    Column("chars", N_("Characters/s"), N_("Of the text that was read"), "no tokens",
-           lambda r: r.chars.text, lambda o: _plain(o.chars)),
-    Column("ttft", N_("First output, s"), N_("From handing a page over to its first token, or "
-                                             "text (TTFT): p50 / p90 / p99"), "",
-           lambda r: _times(r.ttft), lambda o: _times(o.ttft)),
-    Column("latency", N_("Whole page, s"), N_("From handing a page over to its end: "
-                                              "p50 / p90 / p99"), "",
-           lambda r: _times(r.latency), lambda o: _times(o.latency)),
-    Column("goodput", N_("Goodput"), N_("Pages a second that kept every limit"), "goodput",
-           lambda r: _plain(r.goodput), lambda o: _plain(o.goodput)),
-    Column("failed", N_("Failed"), N_("Pages that could not be read; they count as no "
-                                      "throughput"), "",
-           lambda r: str(r.failed), lambda o: str(o.failed)),
-    Column("looped", N_("Loops"), N_("Pages whose output repeated itself to the end; they count "
-                                     "as no throughput"), "",
-           lambda r: str(r.looped), lambda o: str(o.looped)),
-    Column("busy", N_("Device busy"), N_("Share of the time in which the device computed; the "
-                                         "processor's where there is no accelerator"), "",
-           lambda r: NONE if r.busy is None else f"{r.busy:.0f} %", lambda o: ""),
-    Column("remark", N_("Remark"), N_("What to know of this level"), "",
-           lambda r: r.remark, lambda o: words.seconds_of(o.seconds)),
-    Column("tpot", N_("Next token, ms"), N_("Each token after the first (TPOT): p50 / p90 / p99"),
-           "tokens", lambda r: _short(r.tpot), lambda o: _short(o.tpot)),
-    Column("itl", N_("Gap, ms"), N_("Between two outputs of the engine (ITL): p50 / p90 / p99"),
-           "tokens", lambda r: _short(r.itl), lambda o: _short(o.itl)),
-)
-
-
-def columns_of(shown: Shown) -> tuple[Column, ...]:
-    """Those that say something of this run."""
-    tokens = shown.by_tokens
-    have = {"": True, "tokens": tokens, "no tokens": not tokens,
-            "goodput": any(row.goodput is not None for row in shown.rows),
-            "steady": any(row.steady is not None for row in shown.rows)}
-    return tuple(column for column in COLUMNS if have[column.needs])

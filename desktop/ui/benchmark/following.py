@@ -56,7 +56,7 @@ class Following(QObject):
         if news.rows:
             for index, row in sorted(news.rows.items()):
                 self.shown = self.shown.with_row(index, row)
-            page.model.set_shown(self.shown)
+            page.set_rows(self.shown)
             if not self._draw.isActive():
                 self._draw.start()
         if phase is Phase.RUNNING:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QPushButton,
     QScrollArea,
+    QSizePolicy,
     QSpinBox,
     QToolButton,
     QVBoxLayout,
@@ -27,6 +28,7 @@ from desktop.benchmark.errors import BadPlan
 from desktop.benchmark.plan import GAIN, Plan
 from desktop.i18n import N_, _, ngettext
 from desktop.ui.benchmark import wish as wishes
+from desktop.ui.benchmark.elided import shortened
 from desktop.ui.benchmark.preview import Known, text
 from desktop.ui.benchmark.wish import Wish
 from desktop.ui.panels.captions import label, set_role, small
@@ -38,7 +40,7 @@ from desktop.ui.tokens import Theme
 _PAGES = ((wishes.SAMPLES, N_("Sample pages of Verso")),
           (wishes.DOCUMENT, N_("The document shown")),
           (wishes.CHOSEN, N_("Files or a folder")))
-_STRATEGIES = ((wishes.CONTINUOUSLY, N_("Continuously: the next when one ends")),
+_STRATEGIES = ((wishes.CONTINUOUSLY, N_("Continuously")),
                (wishes.ONE_BY_ONE, N_("One by one")),
                (wishes.BATCHES, N_("In batches")),
                (wishes.COMPARE, N_("Compare all three")))
@@ -46,8 +48,34 @@ _BETWEEN = ((False, N_("Start the engine anew")), (True, N_("Keep the engine")))
 _UNITS = ((True, N_("× those at once")), (False, N_("pages")))
 
 
-class Form(QScrollArea):
-    """Gives a :class:`Wish`."""
+class _Scroll(QScrollArea):
+    """As high as what is in it, where there is room for that."""
+
+    def __init__(self, body: QWidget) -> None:
+        super().__init__()
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+        self.setWidget(body)
+        body.installEventFilter(self)
+
+    def sizeHint(self) -> QSize:
+        body = self.widget()
+        high = body.heightForWidth(self.width())
+        return QSize(body.sizeHint().width(), high if high > 0 else body.sizeHint().height())
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, 120)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self.widget() and event.type() == QEvent.Type.LayoutRequest:
+            self.updateGeometry()
+        return super().eventFilter(watched, event)
+
+
+class Form(QWidget):
+    """Gives a :class:`Wish`. What the test takes stands below, and is always seen."""
 
     changed = Signal()
     """Something of the wish changed."""
@@ -59,9 +87,6 @@ class Form(QScrollArea):
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         say(self, accessibleName=N_("Test"))
-        self.setWidgetResizable(True)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._theme = theme
         self._paths: tuple[str, ...] = ()
         self._filling = True  # until everything is there
@@ -70,9 +95,8 @@ class Form(QScrollArea):
         """What the form asks for; None while something in it cannot be."""
         self._body = QWidget()
         self._column = QVBoxLayout(self._body)
-        self._column.setContentsMargins(12, 10, 12, 12)
+        self._column.setContentsMargins(12, 10, 12, 4)
         self._column.setSpacing(6)
-        self.setWidget(self._body)
         heading = small(QLabel())
         say(heading, text=N_("TEST"))
         heading.setProperty("role", "heading")
@@ -80,8 +104,14 @@ class Form(QScrollArea):
         self._build_target()
         self._build_load()
         self._build_advanced()
-        self._build_preview()
         self._column.addStretch(1)
+        self.scroll = _Scroll(self._body)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.setSpacing(0)
+        outer.addWidget(self.scroll, 1)
+        self._build_preview(outer)
+        outer.addStretch(0)
         guard = WheelGuard(self)
         for box in (*self.findChildren(QComboBox), *self.findChildren(QSpinBox)):
             box.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -230,6 +260,8 @@ class Form(QScrollArea):
         self.strategy = self._combo(_STRATEGIES)
         self.batch = self._spin("batch")
         say(self.batch, accessibleName=N_("Pages of a batch"), toolTip=N_("Pages of a batch"))
+        say(self.strategy, toolTip=N_("Continuously: the next page when one ends, as a conversion "
+                                      "does. Compared are all three ways."))
         self._titled(N_("How pages are handed over"), self.strategy, self.batch, into=column)
         self.minutes = self._spin("minutes", N_("min"), N_("none"))
         self._titled(N_("Time cap"), self.minutes, into=column)
@@ -251,7 +283,7 @@ class Form(QScrollArea):
         self._titled(N_("Good enough: whole page within"), self.e2el, into=column)
         self._column.addWidget(self.advanced)
 
-    def _build_preview(self) -> None:
+    def _build_preview(self, outer: QVBoxLayout) -> None:
         self.card = QFrame()
         self.card.setProperty("role", "note")
         inner = QVBoxLayout(self.card)
@@ -260,8 +292,10 @@ class Form(QScrollArea):
         self.preview.setWordWrap(True)
         say(self.preview, accessibleName=N_("What the test takes"))
         inner.addWidget(self.preview)
-        self._column.addSpacing(6)
-        self._column.addWidget(self.card)
+        row = QHBoxLayout()
+        row.setContentsMargins(12, 8, 12, 12)
+        row.addWidget(self.card)
+        outer.addLayout(row)
 
     # --- values
     def wish(self) -> Wish:
@@ -340,14 +374,21 @@ class Form(QScrollArea):
 
     def set_target(self, said: str) -> None:
         """The settings in use, in a few words."""
-        self.target.setText(said)
+        self._say_of(self.target, said)
         self.target.setVisible(bool(said))
 
     def set_facts(self, said: str, wrong: bool = False) -> None:
         """What is known of the pages."""
-        self.facts.setText(said)
+        self._say_of(self.facts, said)
         self.facts.setVisible(bool(said))
         set_role(self.facts, "error" if wrong else "secondary")
+
+    def _say_of(self, made: QLabel, said: str) -> None:
+        room = self.width() - 24 - self.scroll.verticalScrollBar().sizeHint().width()
+        short = shortened(said, made.fontMetrics(), room)
+        made.setText(short)
+        made.setToolTip(said if short != said else "")
+        made.setAccessibleName(said)
 
     def set_running(self, running: bool) -> None:
         """While a test runs nothing of it can be changed."""

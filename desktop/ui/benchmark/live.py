@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QPointF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QPolygonF
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QSizePolicy, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QSizePolicy, QWidget
 
 from desktop.benchmark.events import Live
 from desktop.i18n import N_, _
 from desktop.ui import words
+from desktop.ui.benchmark.elided import ElidedLabel
 from desktop.ui.benchmark.figures import number
 from desktop.ui.texts import say
 from desktop.ui.tokens import Theme
@@ -111,11 +112,10 @@ class LiveLine(QWidget):
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(12)
-        self.title = QLabel()
+        self.title = ElidedLabel()
         font = self.title.font()
         font.setBold(True)
         self.title.setFont(font)
-        self.title.setTextFormat(Qt.TextFormat.PlainText)
         self.bar = QProgressBar()
         self.bar.setTextVisible(False)
         # Never as busy (0, 0): the style sheet's bar goes on being animated after that, which costs

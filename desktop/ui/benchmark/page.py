@@ -17,16 +17,18 @@ from PySide6.QtWidgets import (
 
 from desktop.benchmark.history import Comparison
 from desktop.i18n import N_, _, ngettext
-from desktop.ui.benchmark.charts import LatencyChart, ThroughputChart
+from desktop.ui.benchmark.columns import LEVELS, TIMES
 from desktop.ui.benchmark.comparing import ComparisonPanel
 from desktop.ui.benchmark.devices import DevicesPanel
 from desktop.ui.benchmark.figures import Shown, footnote, number, strategy_words
 from desktop.ui.benchmark.form import Form
+from desktop.ui.benchmark.latency import LatencyChart
 from desktop.ui.benchmark.live import LiveLine
 from desktop.ui.benchmark.notes import RemarksList
 from desktop.ui.benchmark.readings import Readings
 from desktop.ui.benchmark.table import LevelsModel, LevelsTable
 from desktop.ui.benchmark.teaching import Teaching
+from desktop.ui.benchmark.throughput import ThroughputChart
 from desktop.ui.panels.captions import label, small
 from desktop.ui.texts import say
 from desktop.ui.theme import icon
@@ -104,15 +106,18 @@ class BenchmarkPage(QWidget):
         self.tabs.setDocumentMode(True)
         say(self.tabs, accessibleName=N_("Figures"))
         self.tabs.tabBar().setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.model = LevelsModel(theme, self)
-        self.table = LevelsTable(self.model)
+        self.model = LevelsModel(theme, LEVELS, self)
+        self.table = LevelsTable(self.model, N_("Levels"))
+        self.times_model = LevelsModel(theme, TIMES, self)
+        self.times = LevelsTable(self.times_model, N_("Latency"))
         self.devices = DevicesPanel(theme)
         self.remarks = RemarksList(theme)
         self.comparison = ComparisonPanel(theme)
         self.comparison.ended.connect(self.end_comparison)
-        for part in (self.table, self.devices, self.remarks, self.comparison):
+        for part in (self.table, self.times, self.devices, self.remarks, self.comparison):
             self.tabs.addTab(part, "")
-        self.tabs.setTabVisible(3, False)
+        self._show_comparison(False)
+        self.tabs.currentChanged.connect(self._show_times)
         self.tabs.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         split.addWidget(self.tabs)
         split.setStretchFactor(0, 5)
@@ -125,13 +130,27 @@ class BenchmarkPage(QWidget):
         """Show a run: its rows, and once it has ended its document."""
         self.shown = shown
         self.stack.setCurrentIndex(1 if shown.rows else 0)
-        self.model.set_shown(shown)
+        self.set_rows(shown)
         self._draw_soon()
         self.remarks.set_remarks(remarks_of(shown))
         self._name_tabs()
         self._name_apply()
         self.note.setText(footnote(shown.document))
         self.note.setVisible(bool(self.note.text()))
+
+    def set_rows(self, shown: Shown) -> None:
+        """Show them in the tables; charts and the rest follow with :meth:`set_shown`."""
+        self.model.set_shown(shown)
+        self._show_times()
+
+    def _show_times(self) -> None:
+        """Only while they are seen: a large run takes a moment."""
+        if self.tabs.currentWidget() is self.times:
+            self.times_model.set_shown(self.model.shown)
+
+    def _show_comparison(self, shown: bool) -> None:
+        self.tabs.setTabVisible(self.tabs.indexOf(self.comparison), shown)
+        self.tabs.setCurrentWidget(self.comparison if shown else self.table)
 
     def _draw_soon(self) -> None:
         self._due = [self.throughput, self.latency]
@@ -155,17 +174,17 @@ class BenchmarkPage(QWidget):
         self.devices.set_readings(readings)
 
     def compare(self, other: Shown, found: Comparison) -> None:
-        """Hold the run shown against OTHER."""
+        """Hold the run shown against OTHER; FOUND: what the one shown is by it."""
         self.other = other
         self._draw_soon()
-        self.comparison.set_comparison(found, self.shown.title, other.title)
-        self.tabs.setTabVisible(3, True)
-        self.tabs.setCurrentIndex(3)
+        self.comparison.set_comparison(found, self.shown, other)
+        self._show_comparison(True)
 
     def set_running(self, running: bool) -> None:
         """A test runs: the form is as it was begun with, and the live line has all the room."""
         self._running = running
         self.live.set_running(running)
+        self.devices.set_running(running)
         self.form.set_running(running)
         self.copy.setVisible(not running)
         self._name_apply()
@@ -175,8 +194,7 @@ class BenchmarkPage(QWidget):
         if self.other is None:
             return
         self.other = None
-        self.tabs.setTabVisible(3, False)
-        self.tabs.setCurrentIndex(0)
+        self._show_comparison(False)
         self._draw_soon()
 
     def recommended(self) -> int | None:
@@ -194,13 +212,15 @@ class BenchmarkPage(QWidget):
         self.apply.setText(_("Use the knee"))
         if found is not None:
             self.apply.setText(_("Use {n} at once").format(n=found))
-            self.apply.setToolTip(
-                _("Read {n} pages at the same time in conversions").format(n=found))
+            tip = _("Read {n} pages at the same time in conversions").format(n=found)
+            if self.shown.reached is None:
+                tip += ". " + _("It was the fastest level; more may be faster still.")
+            self.apply.setToolTip(tip)
 
     def _name_tabs(self) -> None:
         count = self.remarks.count()
         for place, said in enumerate((
-                _("Levels"), _("Devices"),
+                _("Levels"), _("Latency"), _("Devices"),
                 ngettext("Remarks ({n})", "Remarks ({n})", count).format(n=count) if count
                 else _("Remarks"), _("Comparison"))):
             if self.tabs.tabText(place) != said:
@@ -210,7 +230,7 @@ class BenchmarkPage(QWidget):
         """Draw in THEME from now on."""
         self._theme = theme
         for part in (self.form, self.live, self.teaching, self.throughput, self.latency,
-                     self.model, self.devices, self.remarks, self.comparison):
+                     self.model, self.times_model, self.devices, self.remarks, self.comparison):
             part.apply_theme(theme)
         self.copy.setIcon(icon("copy", theme))
         self.apply.setIcon(icon("circle-check", theme))
@@ -218,8 +238,8 @@ class BenchmarkPage(QWidget):
 
     def retranslate(self) -> None:
         """Say everything in the current language; ``say_again`` has named what never changes."""
-        for part in (self.form, self.throughput, self.latency, self.model, self.devices,
-                     self.comparison):
+        for part in (self.form, self.throughput, self.latency, self.model, self.times_model,
+                     self.devices, self.comparison):
             part.retranslate()
         self.remarks.set_remarks(remarks_of(self.shown))
         self._name_tabs()
@@ -235,9 +255,14 @@ class BenchmarkPage(QWidget):
 
 def remarks_of(shown: Shown) -> list[tuple[str, str]]:
     """(tone, sentence): levels that failed, the warnings of the run."""
-    found = [("error", f"{row.label}: {row.error}") for row in shown.rows if row.error]
+    found = [("error", f"{row.at_once}: {row.error}") for row in shown.rows if row.error]
     document = shown.document
     found += [("warning", text) for text in document.get("warnings", ())]
+    if document and shown.knee is not None and shown.reached is None:
+        found.append(("info", _("The most pages at once that were measured, {n}, were the fastest "
+                                "by more than 5 %: the knee was not reached. Add levels, or have "
+                                "them raised until the gain falls under 5 %.").format(
+                                    n=shown.knee)))
     for row in document.get("comparison") or ():
         if row["ratio"] is not None:
             found.append(("info", _("{strategy}: {seconds} s a page, {ratio} times as fast as "

@@ -64,29 +64,30 @@ class Device:
                 self.slowed += 1
                 self.reasons.add(reading.throttled)
 
-    def cells(self) -> tuple[str, ...]:
-        """What the table says: device, busy, memory, temperature, power, slowed down."""
-        last = self.last
-        label = _("engine's processes") if self.key == "cpu" else self.key
+    def cells(self, running: bool) -> tuple[str, ...]:
+        """What the table says: device, busy, memory, temperature, power, slowed down. RUNNING:
+        there is a state of now."""
+        last = self.last if running else None
+        label = _("Engine's processes") if self.key == "cpu" else self.key
         busy = memory = heat = power = NONE
         if self.busy_count:
-            busy = _("{mean} % in the mean").format(mean=round(self.busy_sum / self.busy_count))
+            busy = _("{mean} % on average").format(mean=round(self.busy_sum / self.busy_count))
             if last is not None and last.busy is not None:
-                busy = _("{now} % · {mean} % in the mean").format(
+                busy = _("{now} % now, {mean} % on average").format(
                     now=round(last.busy), mean=round(self.busy_sum / self.busy_count))
         if self.memory_most:
-            memory = _("{most} at most").format(most=words.bytes_of(self.memory_most))
+            memory = _("at most {most}").format(most=words.bytes_of(self.memory_most))
             if self.memory_total:
-                memory = _("{most} at most of {total}").format(
+                memory = _("at most {most} of {total}").format(
                     most=words.bytes_of(self.memory_most),
                     total=words.bytes_of(self.memory_total))
         if self.hottest is not None:
-            heat = _("{n} °C at most").format(n=round(self.hottest))
+            heat = _("at most {n} °C").format(n=round(self.hottest))
             if last is not None and last.temperature is not None:
-                heat = _("{now} °C · {most} °C at most").format(
+                heat = _("{now} °C now, at most {most} °C").format(
                     now=round(last.temperature), most=round(self.hottest))
         if self.power_count:
-            power = _("{n} W in the mean").format(n=round(self.power_sum / self.power_count))
+            power = _("{n} W on average").format(n=round(self.power_sum / self.power_count))
         if not self.told:
             slowed = NONE
         elif not self.slowed:

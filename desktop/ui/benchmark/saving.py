@@ -16,7 +16,8 @@ from desktop.benchmark.report import csv_text, markdown
 from desktop.errors import VersoError
 from desktop.export.atomic import replacing, write_text
 from desktop.i18n import N_, _
-from desktop.ui.benchmark.figures import Shown, columns_of, footnote
+from desktop.ui.benchmark.columns import columns_of
+from desktop.ui.benchmark.figures import Shown, footnote
 from desktop.ui.tokens import Theme
 
 

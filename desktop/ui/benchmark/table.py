@@ -9,13 +9,15 @@ from PySide6.QtGui import QColor, QFont, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
+    QStyledItemDelegate,
     QStyleOptionViewItem,
     QTreeView,
     QWidget,
 )
 
-from desktop.i18n import N_, _
-from desktop.ui.benchmark.figures import Column, Row, Shown, columns_of
+from desktop.i18n import _
+from desktop.ui.benchmark.columns import Column, columns_of
+from desktop.ui.benchmark.figures import Row, Shown
 from desktop.ui.texts import say
 from desktop.ui.tokens import Theme
 
@@ -23,19 +25,22 @@ Index = QModelIndex | QPersistentModelIndex
 _NOWHERE = QModelIndex()
 _WORDS = ("level", "remark")
 """Columns of words; figures stand at the right."""
+_PADDING = 20
 _LEVEL = 0
 """Internal id of a level; that of a round is its level's row and one."""
 
 
 class LevelsModel(QAbstractItemModel):
-    """Levels, and their rounds."""
+    """Levels, and their rounds; TABLE: one of those of ``columns``."""
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, theme: Theme, table: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
+        self._table = table
         self.shown = Shown()
-        self.columns: tuple[Column, ...] = columns_of(self.shown)
+        self.columns: tuple[Column, ...] = columns_of(self.shown, table)
         self._knee: int | None = None
+        self._reached = False
         self._main = "pages"
         """The column that levels are compared by. Both are asked for at each cell."""
         self._bold = QFont()
@@ -44,9 +49,12 @@ class LevelsModel(QAbstractItemModel):
     # --- what is shown
     def set_shown(self, shown: Shown) -> None:
         """Show another run, or this one with other figures."""
-        columns = columns_of(shown)
-        before, old_knee = self.shown, self._knee
-        self._knee, self._main = shown.knee, "output" if shown.by_tokens else "pages"
+        columns = columns_of(shown, self._table)
+        before, old_knee = self.shown, (self._knee, self._reached)
+        self._reached = shown.reached is not None
+        # While a test runs the fastest level is the last one, mostly: that says nothing yet.
+        self._knee = shown.knee if self._reached or shown.document else None
+        self._main = "output" if shown.by_tokens else "pages"
         if columns != self.columns or not _continues(before, shown):
             self.beginResetModel()
             self.shown, self.columns = shown, columns
@@ -60,7 +68,7 @@ class LevelsModel(QAbstractItemModel):
             elif row is not before.rows[place] and row != before.rows[place]:
                 self._replace(place, row)
         self.shown = shown
-        if self._knee != old_knee and shown.rows:
+        if (self._knee, self._reached) != old_knee and shown.rows:
             self.dataChanged.emit(self.index(0, 0), self.index(
                 len(shown.rows) - 1, len(self.columns) - 1))
 
@@ -137,7 +145,7 @@ class LevelsModel(QAbstractItemModel):
         if role == Qt.ItemDataRole.DisplayRole:
             said = column.of_level(row)
             if knee and column.key == "level":
-                said = _("{n} · knee").format(n=said)
+                said = (_("{n} · knee") if self._reached else _("{n} · fastest")).format(n=said)
             return said
         if role == Qt.ItemDataRole.AccessibleTextRole:
             return f"{_(column.title)}: {column.of_level(row)}"
@@ -185,12 +193,22 @@ def _continues(before: Shown, after: Shown) -> bool:
                     for old, new in zip(before.rows, after.rows, strict=False)))
 
 
+class _Spaced(QStyledItemDelegate):
+    """A remark begins at the left, behind a figure at the right: with room between them."""
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        if 0 < index.column() == index.model().columnCount() - 1:
+            option = QStyleOptionViewItem(option)
+            option.rect = option.rect.adjusted(8, 0, 0, 0)
+        super().paint(painter, option, index)
+
+
 class LevelsTable(QTreeView):
     """The view."""
 
-    def __init__(self, model: LevelsModel, parent: QWidget | None = None) -> None:
+    def __init__(self, model: LevelsModel, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        say(self, accessibleName=N_("Levels"))
+        say(self, accessibleName=name)
         self.setObjectName("levels")
         self.setModel(model)
         self.setUniformRowHeights(True)
@@ -199,9 +217,10 @@ class LevelsTable(QTreeView):
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setItemDelegate(_Spaced(self))
         header = self.header()
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
-        header.setStretchLastSection(False)
+        header.setStretchLastSection(True)  # a remark has what is left, and ends in dots
         header.setHighlightSections(False)
         header.setMinimumSectionSize(48)
         self._fitted: tuple[Column, ...] = ()
@@ -235,7 +254,7 @@ class LevelsTable(QTreeView):
         rows = [row for place, row in enumerate(model.shown.rows)
                 if self._measured.get(place) is not row]
         self._measured = dict(enumerate(model.shown.rows))
-        for place, column in enumerate(columns):
+        for place, column in enumerate(columns[:-1]):
             texts = {column.of_level(row) for row in rows}
             # The longest one of many is the widest one, near enough: figures, mostly.
             longest = sorted(texts, key=len)[-3:]
@@ -243,9 +262,9 @@ class LevelsTable(QTreeView):
                 longest.append(_(column.title))
             if not longest:
                 continue
-            wide = max(metrics.horizontalAdvance(text) for text in longest) + 24
+            wide = max(metrics.horizontalAdvance(text) for text in longest) + _PADDING
             if column.key == "level":
-                wide = max(wide + metrics.horizontalAdvance(_("{n} · knee").format(n="")),
+                wide = max(wide + metrics.horizontalAdvance(_("{n} · fastest").format(n="")),
                            metrics.horizontalAdvance(_("round {n}").format(n=20)) + 40) + 16
             elif column.key in ("output", "pages"):
                 wide += 10  # it may be bold

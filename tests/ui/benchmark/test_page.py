@@ -6,8 +6,10 @@ import csv
 import gettext
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QAccessible, QDropEvent, QGuiApplication, QImage
@@ -24,6 +26,7 @@ from pytestqt.qtbot import QtBot
 from desktop import i18n
 from desktop.jobs.events import EngineState, PageState
 from desktop.ui.benchmark import remembered
+from desktop.ui.benchmark.figures import Figure, Row
 from desktop.ui.benchmark.measuring import Phase
 from desktop.ui.benchmark.page import BenchmarkPage
 from desktop.ui.benchmark.saving import FORMATS
@@ -105,13 +108,15 @@ def test_a_test_from_beginning_to_end(bench: Open, qtbot: QtBot, tmp_path: Path)
     assert rows[1].output.mean is not None
     assert rows[1].output.mean > 1.2 * rows[0].output.mean
 
-    # the knee: marked in chart and table, and offered
-    knee = page.shown.knee
-    assert knee == 2
-    assert page.throughput.knee_line.isVisible()
-    assert "2" in page.throughput.knee_text.toPlainText()
+    # two levels, the second far faster: it is offered, but no knee
+    assert page.shown.knee == 2
+    assert page.shown.reached is None
+    assert not page.throughput.knee_line.isVisible()
+    assert any("knee was not reached" in page.remarks.item(line).text()
+               for line in range(page.remarks.count()))
     level = page.model.index(1, 0)
-    assert "knee" in page.model.data(level)
+    assert page.model.data(level) == "2 · fastest"
+    assert "faster still" in page.apply.toolTip()
     assert page.model.data(level, Qt.ItemDataRole.BackgroundRole).name() == (
         window.appearance.theme.badge_warning)
     assert page.model.data(first, Qt.ItemDataRole.BackgroundRole) is None
@@ -123,6 +128,19 @@ def test_a_test_from_beginning_to_end(bench: Open, qtbot: QtBot, tmp_path: Path)
     assert list(page.latency.curve.getData()[1]) == [
         row.latency.p50 for row in rows if row.latency]
     assert "at once" in page.throughput.plot.accessibleDescription()
+
+    # latencies are a table of their own, filled when it is looked at
+    assert page.times_model.rowCount() == 0
+    page.tabs.setCurrentWidget(page.times)
+    assert page.times_model.rowCount() == 2
+    times = [column.key for column in page.times_model.columns]
+    assert {"ttft", "tpot", "itl", "latency"} <= set(times)
+    assert rows[1].latency is not None
+    assert page.times_model.data(
+        page.times_model.index(1, times.index("latency"))) == rows[1].latency.text
+    page.tabs.setCurrentWidget(page.table)
+
+    # use this
     page.apply.click()
     assert window.session.values["concurrency"] == 2
 
@@ -166,6 +184,8 @@ def test_a_test_from_beginning_to_end(bench: Open, qtbot: QtBot, tmp_path: Path)
     assert page.other.name == "before"
     assert page.comparison.table.rowCount() == 2
     assert list(page.throughput.other_curve.getData()[0]) == [0, 1]
+    assert page.tabs.currentWidget() is page.comparison
+    assert page.comparison.table.item(0, 4).text() == "as fast, within the scatter"
     page.comparison.close_button.click()
     page.draw_now()
     assert page.other is None
@@ -177,6 +197,79 @@ def test_a_test_from_beginning_to_end(bench: Open, qtbot: QtBot, tmp_path: Path)
     window.actions_["convert_page"].trigger()
     assert window.queue_dock.isVisible()
     assert window.actions_["start_pause"].text() == "Start"
+
+
+def level(row: Row, concurrency: int, speed: float) -> Row:
+    return replace(row, concurrency=concurrency, output=Figure(speed, 1.0), rounds=())
+
+
+def test_the_knee_is_marked_in_charts_and_table(bench: Open, qtbot: QtBot) -> None:
+    window, tab, page = bench()
+    run(tab, page, qtbot)
+    one = page.shown.rows[0]
+    rows = tuple(level(one, n, speed) for n, speed in ((1, 100), (8, 700), (16, 720), (32, 690)))
+    page.set_shown(replace(page.shown, rows=rows))
+    page.draw_now()
+    assert page.shown.reached == 8
+    for chart in (page.throughput, page.latency):
+        assert chart.knee_line.isVisible()
+        assert chart.knee_line.value() == 3
+    assert page.throughput.knee_text.toPlainText() == "knee: 8 · 97 % of the best"
+    knee = page.model.index(1, 0)
+    assert page.model.data(knee) == "8 · knee"
+    assert page.model.data(knee, Qt.ItemDataRole.BackgroundRole).name() == (
+        window.appearance.theme.badge_warning)
+    page.apply.click()
+    assert window.session.values["concurrency"] == 8
+
+
+def test_a_wide_table_fits_into_a_narrow_window(bench: Open, qtbot: QtBot) -> None:
+    window, tab, page = bench()
+    window.resize(1280, 800)
+    run(tab, page, qtbot)
+    one = replace(page.shown.rows[0], goodput=12.5, busy=98.0, ended="failed", error="It died.")
+    rows = tuple(replace(level(one, n, 3456.0), total=Figure(56789.0, 3456.0))
+                 for n in (1, 8, 16, 32, 64, 100))
+    page.set_shown(replace(page.shown, rows=rows))
+    for table in (page.table, page.times):
+        page.tabs.setCurrentWidget(table)
+        table.fit()
+        qtbot.wait(50)
+        assert table.horizontalScrollBar().maximum() == 0
+        assert table.columnWidth(table.model().columnCount() - 1) >= table.fontMetrics(
+            ).horizontalAdvance("failed") + 16
+
+
+def test_what_the_test_takes_is_always_seen(window: MainWindow, qtbot: QtBot) -> None:
+    _window, _tab, page = opened(window, qtbot)
+    window.resize(1024, 700)
+    page.form.set_advanced(True)
+    qtbot.waitUntil(lambda: page.form.scroll.verticalScrollBar().maximum() > 0, timeout=WAIT)
+    card = page.form.card
+    assert not card.visibleRegion().isEmpty()
+    assert card.visibleRegion().boundingRect().height() == card.height()
+    page.form.set_advanced(False)
+    window.commands.show_benchmark(False)
+
+
+def test_the_label_of_the_published_curve_covers_nothing_measured(bench: Open,
+                                                                 qtbot: QtBot) -> None:
+    _window, tab, page = bench()
+    run(tab, page, qtbot)
+    one = page.shown.rows[0]
+    chart = page.throughput
+    for speeds in ((152, 303, 552, 999, 1623, 2332), (40, 60, 110, 230, 330, 420),
+                   (400, 420, 410, 430, 440, 430)):
+        rows = tuple(level(one, 2 ** n, speed) for n, speed in enumerate(speeds))
+        page.set_shown(replace(page.shown, rows=rows))
+        page.draw_now()
+        assert chart.reference_text.isVisible()
+        label = chart.reference_text.mapRectToParent(chart.reference_text.boundingRect())
+        xs, ys = chart.curve.getData()
+        at = np.linspace(xs[0], xs[-1], 500)
+        covered = [x for x, y in zip(at, np.interp(at, xs, ys), strict=True)
+                   if label.contains(x, y)]
+        assert covered == [], speeds
 
 
 def test_conversion_is_paused_and_goes_on(bench: Open, qtbot: QtBot, sample_pdf: Path) -> None:
@@ -383,7 +476,7 @@ def test_everything_is_said_again_in_another_language(window: MainWindow, qtbot:
         qtbot.waitUntil(lambda: "‹" in page.form.facts.text(), timeout=WAIT)
         left = untranslated(page, (*OWN_NAMES, "scripted"))
         assert not left, "\n".join(map(str, left))
-        for place in range(4):
+        for place in range(page.tabs.count()):
             assert "‹" in page.tabs.tabText(place)
         for place in range(page.model.columnCount()):
             assert "‹" in page.model.headerData(place, Qt.Orientation.Horizontal)

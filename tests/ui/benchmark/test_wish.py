@@ -5,10 +5,13 @@ from __future__ import annotations
 import pytest
 
 from desktop.benchmark.errors import BadPlan
+from desktop.benchmark.history import LevelCompared
 from desktop.benchmark.plan import COMPARED, CONTINUOUS, Plan, Requests, Strategy
 from desktop.settings import Values
 from desktop.ui.benchmark import preview
-from desktop.ui.benchmark.figures import Figure, Quantiles, RoundRow, Row, Shown, columns_of
+from desktop.ui.benchmark.columns import columns_of
+from desktop.ui.benchmark.comparing import difference
+from desktop.ui.benchmark.figures import Figure, Quantiles, RoundRow, Row, Shown
 from desktop.ui.benchmark.target import target_words
 from desktop.ui.benchmark.wish import COMPARE, ONE_BY_ONE, Wish
 
@@ -89,7 +92,10 @@ def test_the_knee_and_what_is_no_part_of_it() -> None:
     shown = Shown((row(1, 100), row(8, 700), row(16, 720),
                    Row("batch:4", 4, "complete", output=Figure(9999))))
     assert shown.knee == 8
+    assert shown.reached == 8
     assert shown.best == 720
+    rising = Shown((row(1, 100), row(8, 700)))
+    assert (rising.knee, rising.reached) == (8, None)
     running = shown.with_row(4, Row("continuous", 32, "", output=Figure(5000)))
     assert running.knee == 8  # it is not whole yet
     assert len(running.rows) == 5
@@ -106,6 +112,19 @@ def test_remarks() -> None:
     assert Row("continuous", 8, "failed", error="It died.").remark == "failed"
     assert "slowed down" in row(8, 100, slowed=("power",)).remark
     assert Row("continuous", 8, doing="round 2").remark == "round 2"
+
+
+def test_a_difference_says_which_way_and_whether_it_is_more_than_chance() -> None:
+    def said(speed: float | None, firm: bool = True) -> str:
+        nothing = (None, None)
+        return difference(LevelCompared("continuous", 8, nothing, nothing, nothing, speed, firm))
+
+    assert said(1.25) == "25 % faster"
+    assert said(0.8) == "20 % slower"
+    assert said(2.5) == "2.50 times as fast"
+    assert said(1.03, False) == "3 % faster, within the scatter"
+    assert said(1.001, False) == "as fast, within the scatter"
+    assert said(None) == "–"
 
 
 def test_columns_are_those_that_have_something_to_say() -> None:
