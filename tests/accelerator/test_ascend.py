@@ -67,12 +67,11 @@ class Ascend:
 
 
 @pytest.fixture(scope="module")
-def surroundings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path]]:
+def surroundings(tmp_path_factory: pytest.TempPathFactory,
+                 engine_python: Path) -> Iterator[tuple[Path, Path]]:
     """A person's CANN with driver and NNAL; vllm-ascend on the path; the tiny model with the
     tokenizer's class of the published one. A folder for the test, and the Python that has vLLM."""
-    python = tiny_vllm.interpreter()
-    if python is None:
-        pytest.skip("no environment with real vLLM: run ./packaging/test --engines")
+    python = engine_python
     try:
         ascend_sources.ensure()
     except SystemExit as error:

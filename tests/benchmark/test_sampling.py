@@ -36,12 +36,17 @@ def test_the_engines_processes_with_their_children(no_process_left: object) -> N
         assert first.busy is None
         assert first.memory_used is not None
         assert first.memory_used > 8 << 20
-        time.sleep(1.0)
-        [second] = probe.read()
-        cores = os.cpu_count() or 1
-        assert second.busy is not None
-        # The child burns one core, as far as it gets it.
-        assert 0.1 * 100 / cores < second.busy <= 1.1 * 100 / cores
+        cores, busy = os.cpu_count() or 1, []
+        for _look in range(20):  # Somebody else may have the cores, or our clock, for a while.
+            time.sleep(1.0)
+            [second] = probe.read()
+            assert second.busy is not None
+            busy.append(second.busy)
+            # The child burns one core, as far as it gets it.
+            if 0.1 * 100 / cores < second.busy <= 1.1 * 100 / cores:
+                break
+        else:
+            raise AssertionError(f"not the share of one core: {busy}")
     finally:
         os.killpg(process.pid, 9)
         process.wait()

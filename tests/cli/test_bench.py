@@ -122,17 +122,22 @@ def test_the_printed_command_line_measures_the_same(bench: Any, verso: Verso,
 
 
 def test_strategies_and_their_ratio(bench: Any, script: Script) -> None:
-    ran = bench("--strategy", "compare", "--concurrent", "8", "--requests", "8", "--rounds", "1",
-                "--warmup", "0", "--no-cold", "--draw", "ahead", *SCRIPTED,
-                script({**PAGE, "wait": 0.2}, capacity=8))
-    assert ran.status == 0, ran.err
-    lines = [line for line in ran.out.splitlines() if "times as fast as sequential" in line]
-    assert [line.split(":")[0] for line in lines[:1]] == ["sequential"]
-    assert lines[1].startswith("batch:4:")
-    assert "% busy" in lines[0]
-    ratios = [float(line.split(" a page, ")[1].split(" ")[0]) for line in lines]
-    assert ratios[0] == 1
-    assert 2.5 < ratios[1] < 4.5 < ratios[2] < 9
+    seen = []
+    for wait in (0.2, 0.5, 1.5):  # On a busy machine what is beside the wait takes long.
+        ran = bench("--strategy", "compare", "--concurrent", "8", "--requests", "8", "--rounds",
+                    "1", "--warmup", "0", "--no-cold", "--draw", "ahead", *SCRIPTED,
+                    script({**PAGE, "wait": wait}, capacity=8))
+        assert ran.status == 0, ran.err
+        lines = [line for line in ran.out.splitlines() if "times as fast as sequential" in line]
+        assert [line.split(":")[0] for line in lines[:1]] == ["sequential"]
+        assert lines[1].startswith("batch:4:")
+        assert "% busy" in lines[0]
+        ratios = [float(line.split(" a page, ")[1].split(" ")[0]) for line in lines]
+        assert ratios[0] == 1
+        if 2.5 < ratios[1] < 4.5 < ratios[2] < 9:
+            return
+        seen.append(ratios)
+    raise AssertionError(f"no such ratios each time: {seen}")
 
 
 def test_pages_that_fail_and_loop_make_status_1(bench: Any, script: Script) -> None:
@@ -155,6 +160,7 @@ def test_an_engine_that_cannot_start_is_status_3(bench: Any, script: Script,
     assert ran.status == 3
     assert [line for line in ran.complaints if "No device. Buy one." in line] == [
         "verso: No device. Buy one."]  # once, not for each level
+    assert ran.out == ""
     assert not (tmp_path / "benchmark_results.txt").exists()
 
 

@@ -131,7 +131,7 @@ def test_cancelling_ends_it_while_the_server_is_silent_and_the_next_goes_on(
     until(lambda: hub.sent > 1_000_000)
     until(lambda: any(isinstance(each, Progress) and each.bytes_done > 900_000 for each in events))
     download.cancel()
-    assert download.wait(60)
+    assert download.wait(120)
     assert isinstance(download.outcome, Cancelled)
     assert not hub.hold.is_set()
     assert not download.folder.exists()
@@ -150,7 +150,7 @@ def test_cancelled_before_it_began(hub: Hub, tmp_path: Path) -> None:
                         tmp_path / "m", lambda _event: None)
     download.cancel()
     download.start()
-    assert download.wait(60)
+    assert download.wait(120)
     assert isinstance(download.outcome, Cancelled)
     assert not hub.requests
 
@@ -161,7 +161,7 @@ def half(hub: Hub, begin: Begin) -> int:
     download, events = begin()
     until(lambda: any(isinstance(each, Progress) and each.bytes_done > 900_000 for each in events))
     download.cancel()
-    assert download.wait(60)
+    assert download.wait(120)
     hub.hold.set()
     hub.hold = None
     hub.requests = []
@@ -305,7 +305,7 @@ def test_a_server_that_falls_silent_is_asked_again(
     download, events = begin(pace=Pace(first=0.05, longest=0.5, tries=1000))
     until(lambda: any(isinstance(each, Progress) and each.trouble for each in events))
     hub.hold.set()
-    assert download.wait(60)
+    assert download.wait(120)
     assert is_whole(download.folder, hub)
     starts = [int(each.range[6:].split("-")[0]) for each in hub.of("cdn")]
     assert any(start % PIECE for start in starts), "nothing was taken up in the middle"
@@ -488,7 +488,7 @@ def test_two_at_once_into_one_folder(hub: Hub, begin: Begin, fetch: Fetch) -> No
     until(lambda: hub.sent > 100_000)
     assert fetch().code == "model.busy"
     hub.hold.set()
-    assert first.wait(60)
+    assert first.wait(120)
     assert isinstance(first.outcome, Finished)
 
 

@@ -114,7 +114,7 @@ def test_what_came_already_is_not_counted_again(
     download, events = begin()
     until(lambda: any(isinstance(each, Progress) and each.bytes_done > 900_000 for each in events))
     download.cancel()
-    assert download.wait(10)
+    assert download.wait(120)
     hub.hold.set()
     usage = shutil.disk_usage(tmp_path)._replace(free=disk.MARGIN + 2_200_000)
     monkeypatch.setattr(disk.shutil, "disk_usage", lambda _folder: usage)
@@ -133,7 +133,7 @@ def test_a_disk_that_fills_meanwhile(
         while disk.free_bytes(small_disk):
             file.write(b"x" * min(65536, disk.free_bytes(small_disk)))
     hub.hold.set()
-    assert download.wait(30)
+    assert download.wait(120)
     assert isinstance(download.outcome, Failed)
     assert download.outcome.problem.code == "model.disk_full"
     assert str(small_disk) in download.outcome.problem.message

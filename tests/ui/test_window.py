@@ -80,7 +80,7 @@ def test_a_drop_of_nothing_readable_is_refused(window: MainWindow) -> None:
 
 def test_drops_are_taken_while_pages_are_being_read(window: MainWindow, qtbot: QtBot,
                                                     samples: Path, script: Play) -> None:
-    script(pages=[{"rate": 20, "delta": 4}])
+    script(pages=[{"faults": [{"kind": "hang", "at": 60}]}])
     drop(window, mime_of([samples / "scanned.pdf"]))
     qtbot.waitUntil(lambda: PageState.STREAMING in states(window), timeout=WAIT)
     drop(window, mime_of([samples / "scan.png"]))

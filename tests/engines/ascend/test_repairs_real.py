@@ -19,7 +19,8 @@ sys.path.append(str(plugin.folder()))
 
 from verso_vllm_plugin import NotHere, attention_type, installed
 
-pytestmark = [pytest.mark.engines, pytest.mark.slow, pytest.mark.usefixtures("real_sources")]
+pytestmark = [pytest.mark.engines, pytest.mark.slow,
+              pytest.mark.usefixtures("engine_python", "real_sources")]
 
 HERE = Path(__file__).parent
 LAYER_4 = """
@@ -33,8 +34,7 @@ DECODERS = {"0.18.0": installed.ASCEND_DECODERS[1], "0.23.0.post1": installed.AS
 
 def interpreter() -> Path:
     python = tiny_vllm.interpreter()
-    if python is None:
-        pytest.skip("no environment with real vLLM: run ./packaging/test --engines")
+    assert python is not None
     return python
 
 

@@ -15,6 +15,7 @@ import pytest
 from desktop.client.interpreter import examine
 from desktop.protocol.messages import Hello
 from tests.accelerator.real import Reader
+from tests.support import processes
 from tests.support.data import ROOT
 from tests.support.legacy_vllm import Recital
 
@@ -41,10 +42,12 @@ def python39() -> Path:
     folder = cache / "verso-tests" / "python39"
     program = folder / "bin" / "python"
     has = [str(program), "-c", "import msgspec, PIL.Image"]
-    if not program.exists() or subprocess.run(has, check=False, capture_output=True).returncode:
-        subprocess.run([base, "-m", "venv", "--clear", str(folder)], check=True)
-        subprocess.run([str(program), "-m", "pip", "install", "--quiet", "--no-input",
-                        "--disable-pip-version-check", "msgspec", "Pillow"], check=True)
+    with processes.alone(folder):
+        if not program.exists() or subprocess.run(
+                has, check=False, capture_output=True).returncode:
+            subprocess.run([base, "-m", "venv", "--clear", str(folder)], check=True)
+            subprocess.run([str(program), "-m", "pip", "install", "--quiet", "--no-input",
+                            "--disable-pip-version-check", "msgspec", "Pillow"], check=True)
     return program
 
 

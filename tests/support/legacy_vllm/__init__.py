@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tests.support import ascend_sources, official_code, tiny_vllm
+from tests.support import ascend_sources, official_code, processes, tiny_vllm
 
 PATH = Path(__file__).with_name("path")
 NPU = Path(__file__).with_name("npu")
@@ -147,11 +147,12 @@ def packages(python: Path) -> Path:
     there."""
     folder = python.parents[1].with_name("legacy-packages")
     mark = folder / "made"
-    if not mark.exists() or mark.read_text() != "\n".join(PACKAGES):
-        subprocess.run([str(python), "-m", "pip", "install", "--quiet", "--no-input", "--no-deps",
-                        "--disable-pip-version-check", "--upgrade", "--target", str(folder),
-                        *PACKAGES], check=True)
-        mark.write_text("\n".join(PACKAGES))
+    with processes.alone(folder):
+        if not mark.exists() or mark.read_text() != "\n".join(PACKAGES):
+            subprocess.run([str(python), "-m", "pip", "install", "--quiet", "--no-input",
+                            "--no-deps", "--disable-pip-version-check", "--upgrade", "--target",
+                            str(folder), *PACKAGES], check=True)
+            mark.write_text("\n".join(PACKAGES))
     return folder
 
 
