@@ -69,14 +69,15 @@ def comparison(result: Result) -> list[dict[str, Any]] | None:
             "pages_per_s": _round(pages),
             "seconds_a_page": _round(1 / pages) if pages else None,
             "ratio": _round(pages / first) if pages and first else None,
-            **_busy(each)})
+            **_busy(each, result.engine)})
     return found
 
 
-def _busy(level: LevelResult) -> dict[str, Any]:
+def _busy(level: LevelResult, engine: str) -> dict[str, Any]:
     """Percent of the measured rounds in which the device computed: the busiest accelerator, else
-    the processor."""
-    known = [(one.busy_mean, one.device) for one in level.devices if one.busy_mean is not None]
+    the processor. None for servers, whose devices are not seen from here."""
+    known = [(one.busy_mean, one.device) for one in level.devices
+             if one.busy_mean is not None and engine != "remote"]
     share, device = max([one for one in known if one[1] != "cpu"] or known, default=(None, None))
     return {"device_busy": _round(share), "device": device}
 

@@ -40,6 +40,7 @@ from desktop.benchmark.sampling import Sample, summaries
 from desktop.benchmark.workload import Workload
 from desktop.errors import VersoError, problem_of
 from desktop.i18n import _
+from desktop.protocol.messages import EngineReady
 from desktop.settings import Values, setting
 
 log = logging.getLogger(__name__)
@@ -153,21 +154,13 @@ class Runner:
             if self._by.sampling is not None:  # looking for devices may take a moment
                 sampler = await self._loop.run_in_executor(
                     None, self._by.sampling, self._sampled, lambda: self._link.pid)
-            fresh = not self._link.running or not self._plan.keep_engine
             await self._by.source.prepare([self._workload.page(number)
                                            for number in range(level.requests)])
-            seconds = 0.0
-            if fresh:
-                seconds = await self._link.start(level.concurrency)
-            else:
-                self._link.set_concurrency(level.concurrency)
-            assert self._link.ready is not None
-            result = replace(result, ready=self._link.ready,
-                             start_seconds=seconds if fresh else None)
-            self._tell(EngineStarted(self._index, self._link.ready, seconds))
+            ready, seconds = await self._engine(level.concurrency)
+            result = replace(result, ready=ready, start_seconds=seconds)
             if sampler is not None:
                 sampler.start()
-            for kind, number in self._plan.kinds(first=fresh):
+            for kind, number in self._plan.kinds(first=seconds is not None):
                 figures, gaps = await self._round(level, kind, number)
                 if kind == "cold":
                     result = replace(result, cold=figures)
@@ -198,6 +191,17 @@ class Runner:
         if result.ended is Ended.FAILED:
             await self._link.release()  # or its client would start it again
         return result
+
+    async def _engine(self, concurrency: int) -> tuple[EngineReady, float | None]:
+        """What reads so many pages at once, and the seconds to start it; None: it ran already."""
+        seconds = None
+        if self._link.running and self._plan.keep_engine:
+            self._link.set_concurrency(concurrency)
+        else:
+            seconds = await self._link.start(concurrency)
+        assert self._link.ready is not None
+        self._tell(EngineStarted(self._index, self._link.ready, seconds or 0.0))
+        return self._link.ready, seconds
 
     async def _round(self, level: Level, kind: str, number: int) -> tuple[Round, array[float]]:
         pages = [self._workload.page(index) for index in range(level.requests)]

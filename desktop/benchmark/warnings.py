@@ -115,6 +115,8 @@ def _unfinished(levels: Sequence[LevelResult]) -> Iterator[str]:
         if level.ended is not Ended.COMPLETE:
             why = {Ended.FAILED: _("it failed"), Ended.INTERRUPTED: _("it was interrupted"),
                    Ended.TIME_CAP: _("the time cap was reached")}[level.ended]
+            if not level.rounds and level.problem is not None:
+                continue  # what went wrong is said in full
             if not level.rounds:
                 yield _("{level}: {why} before a round that counts was finished.").format(
                     level=name(level), why=why)

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from desktop.benchmark import environment, history, report
 from desktop.benchmark.document import document
 from desktop.benchmark.plan import COMPARED, Plan, Requests
 from desktop.benchmark.results import Result
+from desktop.benchmark.sampling import Reading, Sample, summaries
 from desktop.benchmark.warnings import warnings
 from desktop.benchmark.workload import Workload
 from desktop.errors import Problem
@@ -119,6 +121,19 @@ def test_strategies_in_words(bench: Any) -> None:
     assert [row["ratio"] for row in found["comparison"]] == pytest.approx([1, 4, 8], abs=1e-3)
     said = report.summary(found)
     assert "batch:4: 0.22 s a page, 4.00 times as fast as sequential" in said
+
+
+def test_the_busy_share_of_strategies(bench: Any) -> None:
+    def shared(engine: str) -> list[tuple[float | None, str | None]]:
+        devices = summaries([Sample(0.0, (Reading("cpu", "C", 90.0), Reading("cuda:0", "H", 40.0),
+                                          Reading("cuda:1", "H", 60.0)))])
+        ran = replace(result(plan, measured), engine=engine, levels=tuple(
+            replace(level, devices=devices) for level in measured.levels))
+        return [(row["device_busy"], row["device"]) for row in document(ran)["comparison"]]
+    plan = Plan(levels=(2,), strategies=COMPARED[::2], cold=False, warmup=0, rounds=1)
+    measured = bench(plan)
+    assert shared("vllm") == [(60.0, "cuda:1")] * 2
+    assert shared("remote") == [(None, None)] * 2  # those of this machine are not the server's
 
 
 def test_an_engine_without_tokens_shows_dashes(bench: Any) -> None:
