@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import shutil
+import tempfile
 from pathlib import Path
 
 from desktop.errors import VersoError
@@ -28,6 +29,21 @@ def require(folder: Path, size: int) -> None:
     free = free_bytes(folder)
     if free < size + MARGIN:
         raise DiskFull(folder=folder, needed=in_words(size + MARGIN), free=in_words(free))
+
+
+def require_writable(folder: Path) -> None:
+    """Raise FolderUnusable unless something can be made in FOLDER, or, where it does not exist
+    yet, in what is to hold it. Tried out: permissions do not tell of file systems that are
+    read-only, or of none."""
+    there = folder
+    while not there.exists() and there != there.parent:
+        there = there.parent
+    try:
+        with tempfile.TemporaryDirectory(prefix=".verso-", dir=there):
+            pass
+    except OSError as error:
+        raise FolderUnusable(folder=folder, reason=error.strerror or type(error).__name__,
+                             detail=str(error)) from error
 
 
 def free_bytes(folder: Path) -> int:

@@ -188,6 +188,7 @@ class Download:
         another = target.complete and self._is_another(target)
         if target.complete and not another and await asyncio.to_thread(self._is_right, target):
             return Finished(self.folder, target.bytes, already=True)
+        await asyncio.to_thread(disk.require_writable, self.folder.parent)
         client = self.source.client()
         async with client:
             web = Web(self.source, client, self._pace, lambda: tokens.stored(self.source),

@@ -495,3 +495,19 @@ def test_two_at_once_into_one_folder(hub: Hub, begin: Begin, fetch: Fetch) -> No
 def test_a_folder_that_cannot_be_made(fetch: Fetch, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert fetch(folder=tmp_path / "file" / "below").code == "model.folder"
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="this system has no /proc")
+def test_one_that_nobody_may_write_is_noticed_before_the_hub_is_asked(
+        hub: Hub, fetch: Fetch) -> None:
+    """Not even root may make a folder there."""
+    assert fetch(folder=Path("/proc/verso/models/DeepSeek-OCR-2")).code == "model.folder"
+    assert hub.requests == []
+
+
+def test_trying_whether_a_folder_can_be_made_leaves_nothing(hub: Hub, fetch: Fetch,
+                                                            tmp_path: Path) -> None:
+    before = set(tmp_path.iterdir())
+    ran = fetch(folder=tmp_path / "a" / "b" / "model", hub_address="http://127.0.0.1:1")
+    assert ran.code == "model.connection"
+    assert set(tmp_path.iterdir()) == before
