@@ -259,15 +259,17 @@ def remarks_of(shown: Shown) -> list[tuple[str, str]]:
     document = shown.document
     found += [("warning", text) for text in document.get("warnings", ())]
     if document and shown.knee is not None and shown.reached is None:
-        found.append(("info", _("The most pages at once that were measured, {n}, were the fastest "
-                                "by more than 5 %: the knee was not reached. Add levels, or have "
-                                "them raised until the gain falls under 5 %.").format(
-                                    n=shown.knee)))
-    for row in document.get("comparison") or ():
-        if row["ratio"] is not None:
+        said = _("The most pages at once that were measured, {n}, were the fastest by more than "
+                 "5 %: the knee was not reached.").format(n=shown.knee)
+        if document["plan"]["gain"] is None:
+            said += " " + _("Add levels, or have them raised until the gain falls under 5 %.")
+        found.append(("info", said))
+    first, *others = document.get("comparison") or [None]
+    for row in others:
+        if first is not None and row["ratio"] is not None:
             found.append(("info", _("{strategy}: {seconds} s a page, {ratio} times as fast as "
-                                    "{first}").format(
+                                    "{first}, with {before} s").format(
                 strategy=strategy_words(row["strategy"]), seconds=number(row["seconds_a_page"]),
-                ratio=number(row["ratio"]),
-                first=strategy_words(document["comparison"][0]["strategy"]))))
+                ratio=number(row["ratio"]), first=strategy_words(first["strategy"]),
+                before=number(first["seconds_a_page"]))))
     return found

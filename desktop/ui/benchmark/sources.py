@@ -47,6 +47,7 @@ class Sources(QObject):
         self._soon.setInterval(SETTLE_MS)
         self._soon.timeout.connect(self.look)
         form.sources_changed.connect(self.look_soon)
+        form.unique.toggled.connect(self.look_soon)  # what is said of caches follows
 
     def chosen(self) -> list[Path]:
         """Those the form means; [] for the samples. Raises NoPages."""
@@ -74,7 +75,7 @@ class Sources(QObject):
         return True
 
     # --- what the form says of them
-    def look_soon(self) -> None:
+    def look_soon(self, *_what: object) -> None:
         """Something about them may have changed."""
         self._soon.start()
 

@@ -26,9 +26,10 @@ from pytestqt.qtbot import QtBot
 from desktop import i18n
 from desktop.jobs.events import EngineState, PageState
 from desktop.ui.benchmark import remembered
-from desktop.ui.benchmark.figures import Figure, Row
+from desktop.ui.benchmark.figures import Figure, Row, Shown
 from desktop.ui.benchmark.measuring import Phase
 from desktop.ui.benchmark.page import BenchmarkPage
+from desktop.ui.benchmark.readings import Readings
 from desktop.ui.benchmark.saving import FORMATS
 from desktop.ui.benchmark.tab import BenchmarkTab
 from desktop.ui.benchmark.wish import Wish
@@ -37,6 +38,10 @@ from tests.ui.conftest import WAIT
 from tests.ui.test_language import OWN_NAMES, Marked, untranslated
 
 QUICK = Wish(levels="1, 2", warmup=0, rounds=2, cold=False)
+DOCUMENT = {
+    "started": "2026-11-30T10:00:00", "engine": {"name": "e", "model": "", "device": "d",
+                                                 "versions": {}},
+    "plan": {"rounds": 1, "gain": None}, "workload": {"pages": 1, "unique": False}}
 PAGE = {"text": "word " * 20, "delta": 5, "rate": 400, "prompt_tokens": 100}
 
 Open = Callable[..., tuple[MainWindow, BenchmarkTab, BenchmarkPage]]
@@ -358,6 +363,48 @@ def test_an_engine_without_tokens(bench: Open, qtbot: QtBot) -> None:
     assert not page.throughput.reference_text.isVisible()
     assert list(page.throughput.curve.getData()[1]) == [
         row.pages.mean for row in page.shown.rows]
+
+
+def test_what_is_said_of_caches_follows_the_form(window: MainWindow, qtbot: QtBot) -> None:
+    _window, _tab, page = opened(window, qtbot)
+    qtbot.waitUntil(lambda: "3 pages" in page.form.facts.text(), timeout=WAIT)
+    page.form.unique.click()
+    qtbot.waitUntil(lambda: "caches cannot help" in page.form.facts.text(), timeout=WAIT)
+    page.form.unique.click()
+    qtbot.waitUntil(lambda: "caches cannot help" not in page.form.facts.text(), timeout=WAIT)
+    window.commands.show_benchmark(False)
+
+
+def test_a_long_name_ends_in_dots(window: MainWindow, qtbot: QtBot, tmp_path: Path,
+                                  sample_pdf: Path) -> None:
+    _window, tab, page = opened(window, qtbot)
+    window.resize(1024, 700)
+    file = tmp_path / f"{'annual-report_' * 12}2025.pdf"
+    file.write_bytes(sample_pdf.read_bytes())
+    page.form.set_paths([str(file)])
+    facts = page.form.facts
+    qtbot.waitUntil(lambda: "…" in facts.text(), timeout=WAIT)
+    assert file.name in facts.toolTip()
+    assert file.name in facts.accessibleName()
+    widest = max(facts.fontMetrics().horizontalAdvance(word) for word in facts.text().split(" "))
+    assert widest <= facts.width()
+    wide = page.width()
+    tab._show(Shown(name="a name " * 60, document=DOCUMENT), Readings())
+    qtbot.wait(50)
+    assert page.width() == wide
+    assert page.live.title.shown_text().endswith("…")
+    assert page.live.title.toolTip() == page.live.title.text()
+    tab._show(Shown(), Readings())
+    page.form.set_wish(Wish())
+    window.commands.show_benchmark(False)
+
+
+def test_strategies_are_compared_in_the_remarks(bench: Open, qtbot: QtBot) -> None:
+    _window, tab, page = bench()
+    run(tab, page, qtbot, replace(QUICK, levels="4", strategy="compare", rounds=1))
+    said = [page.remarks.item(line).text() for line in range(page.remarks.count())]
+    assert sum("times as fast as one by one, with" in one for one in said) == 2
+    assert [row.label for row in page.shown.rows] == ["one by one", "in batches of 4", "4"]
 
 
 def test_files_that_do_not_exist_say_so(bench: Open, qtbot: QtBot, tmp_path: Path) -> None:
