@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,6 +22,8 @@ from desktop.engines.ascend import places, support
 from desktop.engines.ascend.environment import VISIBLE, Stack
 from desktop.engines.ascend.problems import errors
 from desktop.engines.ascend.support import Installed, Level, Model, Verdict
+from desktop.engines.vllm.devices import needed
+from desktop.engines.vllm.failures import TooFewDevices
 from desktop.errors import Problem, VersoError
 from desktop.i18n import _
 from desktop.settings import Values
@@ -133,7 +136,7 @@ def look(values: Values, machine: Machine, report: interpreter.Report | None = N
         *([experts.problem] if experts is not None and experts.problem is not None else [])]
     warned = [*(error.problem() for error in (
         *absent[fatal:], *of_others, *_versions(versions, Level.WARNING),
-        *_variables(host), *_machine(machine, host, weights_complete))),
+        *_variables(values, host), *_machine(machine, host, weights_complete))),
         *([experts.warning] if experts is not None and experts.warning is not None else []),
         *(error.problem() for error in _lacking(values, report, host))]
     return Report(host, npus, versions, tuple(npu.visible for npu in chosen), tuple(wrong),
@@ -252,19 +255,22 @@ def _libraries(host: Host) -> Iterator[VersoError]:
 def _chosen(values: Values, npus: Npus, environment: Mapping[str, str],
             ) -> tuple[list[Npu], list[VersoError]]:
     """The NPUs that an engine would use: those of the settings, else of the variable, else as
-    many of the first as run the model together."""
+    many of the first as run the model together; and what keeps it from having them."""
     said = str(values["devices"]).replace(" ", "") or environment.get(VISIBLE, "")
-    count = int(values["tensor_parallel"])
+    count = needed(values.as_dict())
     if npus.problem is not None or not npus.found:
         return [], []
-    if not said:
-        return list(npus.found[:count]), []
-    by_number = {npu.visible: npu for npu in npus.found}
-    numbers = [int(part) for part in said.split(",") if part.isdecimal()]
-    missing: list[VersoError] = [
-        problems.NotChosenThere(number=number, there=", ".join(map(str, sorted(by_number))))
-        for number in numbers if number not in by_number]
-    return [by_number[number] for number in numbers if number in by_number][:count], missing
+    there, missing = list(npus.found), list[VersoError]()
+    if said:
+        by_number = {npu.visible: npu for npu in npus.found}
+        numbers = [int(part) for part in said.split(",") if part.isdecimal()]
+        there = [by_number[number] for number in numbers if number in by_number]
+        missing = [problems.NotChosenThere(number=number,
+                                           there=", ".join(map(str, sorted(by_number))))
+                   for number in numbers if number not in by_number]
+    if not missing and len(there) < count:
+        missing.append(TooFewDevices(needed=count, count=len(there)))
+    return there[:count], missing
 
 
 def _of_npus(values: Values, npus: Npus, chosen: Sequence[Npu]) -> Iterator[VersoError]:
@@ -305,9 +311,12 @@ def _versions(verdicts: Sequence[Verdict], level: Level) -> Iterator[VersoError]
             yield problems.WrongVersion(why=each.why, way_out=each.fix)
 
 
-def _variables(host: Host) -> Iterator[VersoError]:
+def _variables(values: Values, host: Host) -> Iterator[VersoError]:
     if host.unset:
-        yield problems.NotSet(names=", ".join(host.unset))
+        asked = str(values["engine_interpreter"])
+        command = ["verso", "doctor", "--print-env",
+                   *(("--engine-interpreter", asked) if asked else ())]
+        yield problems.NotSet(names=", ".join(host.unset), command=shlex.join(command))
 
 
 def _machine(machine: Machine, host: Host, weights_complete: bool) -> Iterator[VersoError]:

@@ -149,7 +149,7 @@ class OtherEngine(VersoError):
     """The stack is that of the other engine for NPUs."""
 
     code = "ascend.engine"
-    message = N_("vllm-ascend {version} runs with the engine “{right}”, and “{engine}” is chosen.")
+    message = N_("vllm-ascend {version} runs with the engine “{right}”, not with “{engine}”.")
     hint = N_("Choose the engine “{right}” (--engine {right}), or another Python (“Engine "
               "interpreter”).")
 
@@ -178,7 +178,7 @@ class NotSet(VersoError):
     code = "ascend.not_set"
     message = N_("The environment of CANN is not set here ({names}).")
     hint = N_("Verso sets it for its own engine. For other programs: "
-              "eval \"$(verso doctor --print-env)\", or source set_env.sh of CANN and of NNAL.")
+              "eval \"$({command})\", or source set_env.sh of CANN and of NNAL.")
 
 
 # --- the machine

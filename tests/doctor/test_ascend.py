@@ -90,7 +90,19 @@ def test_a_machine_where_set_env_was_not_run(tmp_path: Path) -> None:
     assert warning.code == "ascend.not_set"
     for name in ("ASCEND_HOME_PATH", "ASCEND_OPP_PATH", "ATB_HOME_PATH", "LD_LIBRARY_PATH"):
         assert name in warning.message
-    assert "verso doctor --print-env" in warning.hint
+    assert 'eval "$(verso doctor --print-env)"' in warning.hint
+    warning, = tree.look(engine_interpreter="/opt/its place/python").warnings
+    assert ("eval \"$(verso doctor --print-env --engine-interpreter '/opt/its place/python')\""
+            in warning.hint)
+
+
+@pytest.mark.parametrize("settings", [
+    {"tensor_parallel": 3}, {"devices": "0", "tensor_parallel": 2}, {"pipeline_parallel": 3},
+    {"devices": "0", "data_parallel": 2}])
+def test_fewer_npus_than_the_settings_need(tmp_path: Path, settings: dict[str, object]) -> None:
+    found = [problem for problem in healthy(tmp_path).look(engine="ascend", **settings).problems
+             if problem.code != "ascend.memory"]  # of the second one, which somebody uses
+    assert [problem.code for problem in found] == ["vllm.devices"]
 
 
 # --- each fault by its name

@@ -124,13 +124,18 @@ def to_use(found: Sequence[Device], visible: str | None,
     if values["devices"]:
         check(found, str(visible))
     usable = chosen(found, visible)
-    needed = (int(values["tensor_parallel"]) * int(values["pipeline_parallel"])
-              * int(values["data_parallel"]))
-    if needed > len(usable):
+    count = needed(values)
+    if count > len(usable):
         if usable and usable[0].part_of:
-            raise OnePartOnly(name=usable[0].name, needed=needed)
-        raise TooFewDevices(needed=needed, count=len(usable))
-    return usable[:needed]
+            raise OnePartOnly(name=usable[0].name, needed=count)
+        raise TooFewDevices(needed=count, count=len(usable))
+    return usable[:count]
+
+
+def needed(values: Mapping[str, Any]) -> int:
+    """Devices that an engine with the settings VALUES takes."""
+    return (int(values["tensor_parallel"]) * int(values["pipeline_parallel"])
+            * int(values["data_parallel"]))
 
 
 def _called(found: Sequence[Device], name: str) -> list[Device]:
