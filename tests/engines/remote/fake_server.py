@@ -90,7 +90,7 @@ class FakeServer:
         self.linger = False
         """The transfer of an answer does not end with the answer."""
         self.idle: float | None = None
-        """Seconds after which a connection without a request is closed."""
+        """Seconds after an answer, when the connection is closed."""
         self.once = False
         """A connection is closed at its second request, as one that had been idle for too long."""
         self.connections = 0
@@ -174,17 +174,21 @@ class FakeServer:
         self.connections += 1
         try:
             while await self._request(reader, writer):
+                # What is read here of the next request is lost: the connection ends with it.
                 if self.once:
                     await reader.readexactly(1)
                     break
-        except (ConnectionError, asyncio.IncompleteReadError, asyncio.TimeoutError):
+                if self.idle is not None:
+                    await asyncio.sleep(self.idle)
+                    break
+        except (ConnectionError, asyncio.IncompleteReadError):
             pass
         finally:
             self._open.discard(writer)
             writer.close()
 
     async def _request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        start = await asyncio.wait_for(reader.readexactly(1), self.idle)
+        start = await reader.readexactly(1)
         if start == b"\x16":  # A TLS hello: whoever speaks HTTP only says so.
             return await self._plain(writer, 400, "") and False
         head = (start + await reader.readuntil(b"\r\n\r\n")).decode("latin-1")

