@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 import tempfile
@@ -152,29 +153,34 @@ def _report(args: argparse.Namespace, result: Result) -> int:
 
 
 def _tell(args: argparse.Namespace, result: Result, found: dict[str, Any]) -> int:
-    """Write and print what was found; the exit status. Files come first: who reads the output
-    may have gone."""
-    text = table(found)
-    stream = sys.stderr if args.json else sys.stdout
+    """Write and print what was found, what must not be lost first: who reads the output may have
+    gone. The exit status."""
     status = _status(result)
-    if any(level.rounds or level.cold for level in result.levels):
-        files = [(args.output, text)]
-        if args.csv is not None:
-            files.append((args.csv, csv_text(found)))
-        if args.markdown is not None:
-            files.append((args.markdown, markdown(found)))
-        written = [_write(file, content) for file, content in files]
-        if not all(written):
-            status = status or Exit.SOME_FAILED
+    text = table(found) if any(level.rounds or level.cold for level in result.levels) else ""
+    if text and not _write_all(args, found, text):
+        status = status or Exit.SOME_FAILED
+    if args.json:
+        print_json({**found, "exit_status": int(status)})
+    with contextlib.suppress(BrokenPipeError) if args.json else contextlib.nullcontext():
+        stream = sys.stderr if args.json else sys.stdout
         print(text, end="", file=stream)
-    if said := summary(found):
-        print(said, file=stream)
+        if said := summary(found):
+            print(said, file=stream)
     for line in dict.fromkeys(level.problem.line() for level in result.levels
                               if level.problem is not None):
         _complain(line)
-    if args.json:
-        print_json({**found, "exit_status": int(status)})
     return status
+
+
+def _write_all(args: argparse.Namespace, found: dict[str, Any], text: str) -> bool:
+    """Every file that was asked for, TEXT the table; whether all of them could be written."""
+    files = [(args.output, text)]
+    if args.csv is not None:
+        files.append((args.csv, csv_text(found)))
+    if args.markdown is not None:
+        files.append((args.markdown, markdown(found)))
+    written = [_write(file, content) for file, content in files]
+    return all(written)
 
 
 def _keep(found: dict[str, Any]) -> None:
@@ -236,4 +242,5 @@ def _check_writable(file: Path | None) -> None:
 
 
 def _complain(line: str) -> None:
-    print(one_line(f"verso: {line}"), file=sys.stderr)
+    with contextlib.suppress(BrokenPipeError):  # who reads it has gone; the result has not
+        print(one_line(f"verso: {line}"), file=sys.stderr)

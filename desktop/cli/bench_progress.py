@@ -32,6 +32,7 @@ class Teller:
 
     def __init__(self, stream: TextIO, plan: Plan, workload: Workload) -> None:
         self._stream = stream
+        self._gone = False
         self._bar: Any = None
         if stream.isatty():
             self._bar = tqdm(total=plan.expected_requests(), unit=_("page"), file=stream,
@@ -74,11 +75,16 @@ class Teller:
             self._bar.close()
 
     def _say(self, line: str) -> None:
+        if self._gone:
+            return
         line = one_line(line)
-        if self._bar is not None:
-            self._bar.write(line, file=self._stream)
-        else:
-            print(line, file=self._stream, flush=True)
+        try:
+            if self._bar is not None:
+                self._bar.write(line, file=self._stream)
+            else:
+                print(line, file=self._stream, flush=True)
+        except OSError:  # who reads it has gone: that does not end the measurement
+            self._gone = True
 
 
 def _round(one: Round) -> str:

@@ -253,6 +253,22 @@ def test_a_reader_that_has_gone_costs_no_file(pdf: Pdf, script: Script, tmp_path
     assert "Warm(tok/s)" in (tmp_path / "t.txt").read_text()
 
 
+def test_who_hears_nothing_gets_the_document(pdf: Pdf, script: Script, tmp_path: Path,
+                                             no_process_left: object, verso_home: Path) -> None:
+    """A reader of the messages that has gone ends neither the measurement nor its result."""
+    running = start("bench", "--image", pdf(1), "--concurrent", "1", *QUICK, "--output",
+                    "/dev/full", "--json", *SCRIPTED, script(PAGE))
+    assert running.stderr is not None
+    running.stderr.close()
+    assert running.stdout is not None
+    found = json.loads(running.stdout.read())
+    running.stdout.close()
+    assert running.wait(60) == found["exit_status"] == 1  # /dev/full
+    assert len(found["levels"][0]["rounds"]) == 2
+    log = (verso_home / "log" / "bench.log").read_text()
+    assert "BrokenPipe" not in log
+
+
 def test_a_time_cap_before_anything_is_measured(bench: Any, script: Script,
                                                 tmp_path: Path) -> None:
     ran = bench("--concurrent", "1", "--time-cap", "0.2", *SCRIPTED,
