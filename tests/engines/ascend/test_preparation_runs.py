@@ -113,9 +113,13 @@ def test_the_environment_script_sets_the_shell(place: Place) -> None:
 
 def test_the_environment_script_says_when_it_fails(place: Place) -> None:
     (place.target / "verso_npu" / "environment.py").write_text("raise SystemExit('broken')\n")
-    ran = place.run("bash", "-c", ". ./set_env.sh; echo \"$LD_LIBRARY_PATH\"")
-    assert ran.stdout == "/given\n"
-    assert "could not be set" in ran.stderr
+    ran = place.run("bash", "-c", ". ./set_env.sh; echo \"$? $LD_LIBRARY_PATH\"")
+    assert ran.stdout == "1 /given\n"
+    assert ran.stderr == "broken\nset_env.sh: nothing was set; the lines above say why.\n"
+    place.environ["PATH"] = str(place.target)  # no Python at all
+    ran = place.run(str(shutil.which("bash")), "-c", ". ./set_env.sh; echo $?")
+    assert ran.stdout == "1\n"
+    assert "there is no python on the PATH" in ran.stderr
 
 
 @pytest.mark.parametrize("python", PYTHONS)
@@ -163,3 +167,24 @@ def test_wrong_calls_of_the_benchmark(place: Place, words: tuple[str, ...]) -> N
     ran = place.run(sys.executable, "benchmark.py", *words)
     assert ran.returncode in (1, 2)
     assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "dash"])
+def test_where_the_environment_script_is(place: Place, shell: str) -> None:
+    """bash knows it, also where CDPATH leads elsewhere; others have to be in its folder."""
+    if shutil.which(shell) is None:
+        pytest.skip(f"no {shell} here")
+    take_in = '. "$1/set_env.sh"; echo "$? $ATB_STREAM_SYNC_EVERY_KERNEL_ENABLE"'
+    place.environ["CDPATH"] = str(place.target.parent)
+    for folder in (".", "../npu"):
+        ran = place.run(shell, "-c", take_in, shell, folder)
+        assert ran.stdout == "0 0\n"
+        assert "set_env.sh:" not in ran.stderr
+    ran = subprocess.run([shell, "-c", take_in, shell, place.target], cwd="/", text=True,
+                         env=place.environ, capture_output=True, check=False)
+    if shell == "bash":
+        assert ran.stdout == "0 0\n"
+    else:
+        assert ran.stdout == "1 \n"
+        assert ran.stderr == (
+            "set_env.sh: this shell does not say where the file is: cd to its folder first.\n")
