@@ -132,6 +132,10 @@ def build(values: Mapping[str, Any], known: Collection[str], *, cpu: bool) -> Ar
         if values["ngram"] != "off":
             notes.append(_("The no-repeat n-gram is off: vLLM does not have it together with "
                            "speculative tokens."))
+    parallel = ("tensor_parallel", "pipeline_parallel", "data_parallel")
+    if cpu and any(values[key] > 1 for key in parallel):
+        notes.append(_("The engine's processes share one processor: several of them are slower "
+                       "than one, and start slowly. Set Tensor, Pipeline and Data parallel to 1."))
     if uses_ngram(values):
         wanted["logits_processors"] = [sampling.PROCESSOR]
     left_out = [key for key in wanted if key not in known]

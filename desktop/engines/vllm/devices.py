@@ -132,6 +132,20 @@ def to_use(found: Sequence[Device], visible: str | None,
     return usable[:count]
 
 
+def memory(before: Sequence[Device], now: Sequence[Device]) -> tuple[int, int, int]:
+    """Bytes of the devices BEFORE an engine was started that it has taken since, of all they have,
+    and free, as they are among those there are NOW."""
+    then = {device.uuid: device for device in before}
+    same = [device for device in now if device.uuid in then]
+    return (sum(max(0, then[device.uuid].free - device.free) for device in same),
+            sum(device.total for device in same), sum(device.free for device in same))
+
+
+def titled(name: str, count: int) -> str:
+    """COUNT devices of the NAME, for a person."""
+    return f"{count} × {name}" if count > 1 else name
+
+
 def needed(values: Mapping[str, Any]) -> int:
     """Devices that an engine with the settings VALUES takes."""
     return (int(values["tensor_parallel"]) * int(values["pipeline_parallel"])

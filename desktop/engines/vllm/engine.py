@@ -228,16 +228,12 @@ def _memory(loaded: loading.Loaded) -> tuple[int, int, int]:
     if loaded.cpu:
         total, free = devices.host_memory()
         return devices.resident(), total, free
-    before = {device.uuid: device for device in loaded.devices}
-    now = [device for device in loaded.look() if device.uuid in before]
-    return (sum(max(0, before[device.uuid].free - device.free) for device in now),
-            sum(device.total for device in now), sum(device.free for device in now))
+    return devices.memory(loaded.devices, loaded.look())
 
 
 def _device_name(loaded: loading.Loaded) -> str:
     if loaded.devices:
-        count = f"{len(loaded.devices)} × " if len(loaded.devices) > 1 else ""
-        return f"{count}{loaded.devices[0].name}"
+        return devices.titled(loaded.devices[0].name, len(loaded.devices))
     if loaded.cpu:
         return _("Processor")
     from vllm.platforms import current_platform

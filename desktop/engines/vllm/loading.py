@@ -336,6 +336,7 @@ def _first_line(error: BaseException) -> str:
 
 
 STEPS: tuple[tuple[str, str], ...] = (
+    (r"Initializing a V\d LLM engine|DP group leader: ", N_("Starting the engine's processes")),
     *WEIGHTS,
     (r"Dynamo bytecode transform|Compiling a graph|torch\.compile takes", N_("Compiling")),
     (r"(?:Capturing|Capture) CUDA graphs?[^:]*:\s+(\d+)%", N_("Capturing graphs")),

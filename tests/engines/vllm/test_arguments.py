@@ -32,6 +32,13 @@ def test_more_pages_than_it_is_ready_for_in_any_case_need_another_start() -> Non
     assert build(concurrency=160).values["max_num_seqs"] == 160
 
 
+@pytest.mark.parametrize("parallel", ["tensor_parallel", "pipeline_parallel", "data_parallel"])
+def test_processes_that_share_a_processor_are_remarked_upon(parallel: str) -> None:
+    [note] = build(cpu=True, **{parallel: 2}).notes
+    assert "one processor" in note
+    assert build(**{parallel: 2}).notes == build(cpu=True).notes == ()
+
+
 def test_defaults() -> None:
     built = build()
     assert built.notes == ()

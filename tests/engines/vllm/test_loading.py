@@ -234,13 +234,16 @@ def test_steps_of_loading_are_told() -> None:
     told: list[tuple[str, float]] = []
     steps = Steps(lambda step, share: told.append((step, share)), loading.STEPS)
     for line in (
+            "(EngineCore pid=8046) INFO 12-01 00:33:39 [core.py:133] Initializing a V1 LLM engine "
+            "(v0.32.0) with config: model='/m'",
             "(Worker pid=6066) INFO [cpu_model_runner.py:68] Starting to load model /tmp/tiny...",
             "Loading safetensors checkpoint shards:  50% Completed | 1/2 [00:00<00:00]",
             "WARNING [vllm.py:1703] Enforce eager set, disabling torch.compile, CUDAGraphs",
             "INFO [backends.py:1] Dynamo bytecode transform time: 3.2 s",
             "Capturing CUDA graphs (mixed prefill-decode, PIECEWISE):  25%|██▌  | 10/40"):
         steps(line)
-    assert told == [("Loading the weights", -1.0), ("Loading the weights", 0.5),
+    assert told == [("Starting the engine's processes", -1.0),
+                    ("Loading the weights", -1.0), ("Loading the weights", 0.5),
                     ("Compiling", -1.0), ("Capturing graphs", 0.25)]
 
 
