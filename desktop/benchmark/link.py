@@ -119,11 +119,11 @@ class EngineLink:
         """Pages that it reads."""
         return sum(bool(tracked.timing.started) for tracked in self._running.values())
 
-    async def start(self, concurrency: int) -> float:
-        """Start an engine in place of the one that runs; seconds until it was ready. Raises
-        LevelBroken."""
+    async def start(self, concurrency: int, most: int) -> float:
+        """Start an engine in place of the one that runs, with room for MOST pages at once, and have
+        it read CONCURRENCY; seconds until it was ready. Raises LevelBroken."""
         await self.release()
-        values = self._values.with_(concurrency=concurrency)
+        values = self._values.with_(concurrency=most)
         begin = self._clock.now()
         try:
             prepared = await self._loop.run_in_executor(

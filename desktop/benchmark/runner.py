@@ -198,7 +198,10 @@ class Runner:
         if self._link.running and self._plan.keep_engine:
             self._link.set_concurrency(concurrency)
         else:
-            seconds = await self._link.start(concurrency)
+            # One that is kept must have room for the levels to come.
+            most = max(level.concurrency for level in self._plan.possible())
+            seconds = await self._link.start(
+                concurrency, most if self._plan.keep_engine else concurrency)
         assert self._link.ready is not None
         self._tell(EngineStarted(self._index, self._link.ready, seconds or 0.0))
         return self._link.ready, seconds

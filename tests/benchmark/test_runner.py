@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import json
 from typing import Any
 
 import pytest
@@ -27,6 +28,7 @@ from desktop.benchmark.sampling import Reading, Sample
 from desktop.benchmark.workload import Page
 from desktop.errors import VersoError
 from desktop.intake.model import RenderedPage
+from desktop.jobs.preparing import Prepared
 from desktop.settings import Values
 from tests.benchmark.virtual import Ran, measure
 
@@ -176,6 +178,24 @@ def test_one_engine_for_all_levels_is_cold_once(bench: Any) -> None:
     assert (first.start_seconds is None, second.start_seconds is None) == (False, True)
     assert plan.expected_requests() == 3 + 4 == len(ran.of(RequestFinished))
     assert ran.clients[0].most_at_once == 2
+
+
+@pytest.mark.parametrize(("plan", "rooms"), [
+    (Plan(levels=(1, 16), cold=False, warmup=0, rounds=1), [1, 16]),
+    (Plan(levels=(1, 16), cold=False, warmup=0, rounds=1, keep_engine=True), [16]),
+    (Plan(levels=(1,), cold=False, warmup=0, rounds=1, keep_engine=True, gain=5.0, most=10), [10])])
+def test_an_engine_that_is_kept_has_room_for_the_levels_to_come(bench: Any, plan: Plan,
+                                                                rooms: list[int]) -> None:
+    """vLLM takes from the setting how many pages it reads at once at most."""
+    asked: list[int] = []
+
+    def prepare(values: Values, cancel: object) -> Prepared:
+        asked.append(values["concurrency"])
+        return Prepared(None, {**values.as_dict(), "script": json.dumps({"pages": [page(5, 0.1)]})})
+    ran = bench(plan, prepare=prepare)
+    assert ran.ended is Ended.COMPLETE
+    assert asked == rooms
+    assert ran.clients[-1].most_at_once == ran.levels[-1].concurrency
 
 
 def test_the_order_of_events(bench: Any) -> None:
