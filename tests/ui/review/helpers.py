@@ -59,7 +59,9 @@ def settle(pane: ReviewPane) -> None:
         return [extent.id for extent in rendering.extents] == ids
     wait_for(measured)
     if hasattr(pane.result.rendering, "run_script"):
-        wait_for(lambda: script(pane, "[...document.images].every(i => i.complete)"))
+        # What loads later changes heights: pictures, and the letters of equations.
+        wait_for(lambda: script(pane, "document.fonts.status === 'loaded' && "
+                                      "[...document.images].every(i => i.complete)"))
     pause(40)
     wait_for(measured)
 
@@ -72,7 +74,7 @@ def script(pane: ReviewPane, code: str) -> Any:
     return got[0]
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 20) -> None:
+def wait_for(condition: Callable[[], bool], seconds: float = 60) -> None:
     """Run the event loop until CONDITION holds."""
     for _ in range(int(seconds * 100)):
         if condition():
@@ -132,9 +134,18 @@ def scroll_result(pane: ReviewPane, top: float) -> None:
     if isinstance(rendering, TextRendering):
         rendering.browser.verticalScrollBar().setValue(round(top))
     else:
-        script(pane, f"Verso.lead(); document.getElementById('scroller').scrollTop = {top}; 1")
-        wait_for(lambda: abs(rendering.where.top - min(top, rendering.where.most)) < 2)
-        pause(30)
+        def there() -> bool:
+            return abs(rendering.where.top - min(top, rendering.where.most)) < 2
+
+        for _turn in range(20):  # Until it stays there: the other side's move may come after it.
+            script(pane, f"Verso.lead(); document.getElementById('scroller').scrollTop = {top}; 1")
+            for _wait in range(100):
+                if there():
+                    pause(30)
+                    if there():
+                        return
+                pause(10)
+        raise AssertionError(f"not at {top} but {rendering.where}")
 
 
 def move(widget: QWidget, spot: QPoint) -> None:

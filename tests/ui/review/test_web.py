@@ -180,8 +180,8 @@ def main_world(pane: ReviewPane) -> object:
     """What content may have left in its own world."""
     got: list[object] = []
     web(pane)._page.runJavaScript("globalThis.pwned", 0, got.append)
-    pause(200)
-    return got[0] if got and got[0] != "" else None
+    wait_for(lambda: bool(got))
+    return got[0] if got[0] != "" else None
 
 
 def test_the_page_goes_nowhere(web_pane: ReviewPane, monkeypatch: pytest.MonkeyPatch) -> None:
