@@ -20,7 +20,7 @@ from desktop.engines.model import fitting, prompts, sampling
 from desktop.engines.model.results import PageRefused, Results, refused
 from desktop.engines.model.room import FULL_PAGE, Room
 from desktop.engines.model.steps import WEIGHTS, Steps
-from desktop.engines.vllm import warmup
+from desktop.engines.vllm import devices, warmup
 from desktop.engines.vllm.failures import died
 from desktop.engines.vllm.output import OutputTail
 from desktop.errors import VersoError
@@ -234,10 +234,7 @@ def _shut_down(engine: Any) -> None:
 def _memory(loaded: loading.Loaded) -> tuple[int, int, int]:
     """Bytes used by the engine, in all, and free, of the devices; zeros where nobody tells."""
     if loaded.devices:
-        before = {device.uuid: device for device in loaded.devices}
-        now = [device for device in loading.shown(loaded.stack) if device.uuid in before]
-        return (sum(max(0, before[device.uuid].free - device.free) for device in now),
-                sum(device.total for device in now), sum(device.free for device in now))
+        return devices.memory(loaded.devices, loading.shown(loaded.stack))
     if not loaded.stack.npu:
         return 0, 0, 0
     import torch
@@ -253,9 +250,8 @@ def _memory(loaded: loading.Loaded) -> tuple[int, int, int]:
 
 def _device_name(loaded: loading.Loaded) -> str:
     if loaded.devices:
-        count = f"{len(loaded.devices)} × " if len(loaded.devices) > 1 else ""
-        return f"{count}{loaded.devices[0].name}"
+        return devices.titled(loaded.devices[0].name, len(loaded.devices))
     from vllm.platforms import current_platform
 
-    many = int(loaded.values["tensor_parallel"])
-    return (f"{many} × " if many > 1 else "") + str(current_platform.get_device_name(0))
+    return devices.titled(str(current_platform.get_device_name(0)),
+                          int(loaded.values["tensor_parallel"]))

@@ -311,3 +311,15 @@ def test_values_that_the_setting_refuses(value: str) -> None:
     with pytest.raises(InvalidSetting) as caught:
         setting("devices").parse(value)
     assert "separated by commas" in caught.value.problem().hint
+
+
+def test_what_an_engine_has_taken_of_its_devices() -> None:
+    def cards(*free: int) -> tuple[devices.Device, ...]:
+        return tuple(devices.Device(number, f"GPU-{number}", "Test 1000", 80 * GB, each * GB)
+                     for number, each in enumerate(free))
+
+    # Others gave memory back on the second one; the third one is not the engine's.
+    assert devices.memory(cards(70, 20), cards(10, 30, 5)) == (60 * GB, 160 * GB, 40 * GB)
+    assert devices.memory((), cards(10)) == (0, 0, 0)
+    assert devices.titled("Test 1000", 1) == "Test 1000"
+    assert devices.titled("Test 1000", 2) == "2 × Test 1000"
