@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 
-from desktop.benchmark.plan import CONTINUOUS, LEVELS, Plan, Requests
+from desktop.benchmark.plan import CONTINUOUS, Plan, Requests
 from desktop.settings import Values, setting
 
 OUTPUT = "benchmark_results.txt"
@@ -18,24 +18,24 @@ def command_line(plan: Plan, sources: Sequence[str], values: Values,
     words = ["verso", "bench"]
     for source in sources:
         words += ["--image", source]
-    default = (1,) if plan.gain is not None else LEVELS
-    if plan.levels != default:
+    if plan.levels != Plan.usual_levels(raised=plan.gain is not None):
         words += ["--concurrent", ",".join(map(str, plan.levels))]
     if not plan.cold:
         words.append("--no-cold")
-    for flag, value, usual in (("--warmup", plan.warmup, 2), ("--rounds", plan.rounds, 5)):
+    for flag, value, usual in (("--warmup", plan.warmup, Plan.warmup),
+                               ("--rounds", plan.rounds, Plan.rounds)):
         if value != usual:
             words += [flag, str(value)]
     if plan.requests != Requests():
         words += ["--requests", str(plan.requests)]
     if plan.gain is not None:
-        words += ["--raise", f"{plan.gain:g}"]
+        words += ["--raise", _number(plan.gain)]
         if plan.most != Plan.most:
             words += ["--most", str(plan.most)]
     if plan.time_cap:
-        words += ["--time-cap", f"{plan.time_cap:g}"]
+        words += ["--time-cap", _number(plan.time_cap)]
     for key, limit in plan.goodput.limits.items():
-        words += ["--goodput", f"{key}:{limit:g}"]
+        words += ["--goodput", f"{key}:{_number(limit)}"]
     if plan.strategies != (CONTINUOUS,):
         words += ["--strategy", ",".join(map(str, plan.strategies))]
     words += [flag for flag, wanted in (("--keep-engine", plan.keep_engine),
@@ -53,3 +53,7 @@ def command_line(plan: Plan, sources: Sequence[str], values: Values,
     for key, text in engine_args.items():
         words += ["--engine-arg", f"{key}={text}"]
     return shlex.join(words)
+
+
+def _number(value: float) -> str:
+    return f"{value:.12g}"  # :g alone keeps six digits

@@ -192,6 +192,11 @@ class Plan:
                                  "by commas.").format(text=text, most=MOST))
         return found
 
+    @staticmethod
+    def usual_levels(raised: bool) -> tuple[int, ...]:
+        """Pages at once where none are named; RAISED: with ``gain``."""
+        return LEVELS[:1] if raised else LEVELS
+
     @property
     def comparison(self) -> bool:
         """Whether strategies are compared."""

@@ -15,7 +15,17 @@ from desktop.benchmark.command import OUTPUT
 from desktop.benchmark.document import document
 from desktop.benchmark.errors import BadPlan, NotKept, NotWritten
 from desktop.benchmark.history import keep
-from desktop.benchmark.plan import CONTINUOUS, GAIN, LEVELS, MOST, Goodput, Plan, Requests, Strategy
+from desktop.benchmark.plan import (
+    COMPARED,
+    CONTINUOUS,
+    GAIN,
+    LEVELS,
+    MOST,
+    Goodput,
+    Plan,
+    Requests,
+    Strategy,
+)
 from desktop.benchmark.report import csv_text, markdown, summary, table
 from desktop.benchmark.results import Ended, Result
 from desktop.benchmark.run import Benchmark
@@ -44,10 +54,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--concurrent", metavar="N,…", help=_(
         "pages at once, one level each (default: {levels}; 1 with --raise)").format(
         levels=",".join(map(str, LEVELS))))
-    parser.add_argument("--warmup", type=int, default=2, metavar="N", help=_(
-        "rounds before those that count (default: 2)"))
-    parser.add_argument("--rounds", type=int, default=5, metavar="N", help=_(
-        "rounds that count (default: 5)"))
+    parser.add_argument("--warmup", type=int, default=Plan.warmup, metavar="N", help=_(
+        "rounds before those that count (default: {rounds})").format(rounds=Plan.warmup))
+    parser.add_argument("--rounds", type=int, default=Plan.rounds, metavar="N", help=_(
+        "rounds that count (default: {rounds})").format(rounds=Plan.rounds))
     parser.add_argument("--requests", default="1x", metavar="N|Nx", help=_(
         "pages a round: a number, or how many times the pages at once; from 4x on the steady "
         "state is reported (default: 1x)"))
@@ -61,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--markdown", type=Path, metavar="FILE", help=_("a report to pass on"))
     parser.add_argument("--strategy", default="continuous", metavar="NAME,…", help=_(
         "sequential, batch:N or continuous; several are compared, and “compare” stands for "
-        "sequential,batch:4,continuous"))
+        "{strategies}").format(strategies=",".join(map(str, COMPARED))))
     parser.add_argument("--keep-engine", action="store_true", help=_(
         "one engine for all levels instead of a fresh one each: only the first has a cold round"))
     parser.add_argument("--no-cold", action="store_true", help=_("no cold round"))
@@ -118,14 +128,14 @@ def run(args: argparse.Namespace) -> int:
 
 def plan_of(args: argparse.Namespace) -> Plan:
     """What is to be measured; raises BadPlan."""
-    names = "sequential,batch:4,continuous" if args.strategy == "compare" else args.strategy
-    levels = args.concurrent or ("1" if args.gain is not None
-                                 else ",".join(map(str, LEVELS)))
-    strategies = tuple(dict.fromkeys(Strategy.parse(name) for name in names.split(",")))
+    levels = (Plan.usual_levels(raised=args.gain is not None) if args.concurrent is None
+              else Plan.parse_levels(args.concurrent))
+    strategies = COMPARED if args.strategy == "compare" else tuple(dict.fromkeys(
+        Strategy.parse(name) for name in args.strategy.split(",")))
     if args.gain is not None and CONTINUOUS not in strategies:
         raise BadPlan(what=_("--raise needs the strategy “continuous”."))
     return Plan(
-        levels=Plan.parse_levels(levels), strategies=strategies, cold=not args.no_cold,
+        levels=levels, strategies=strategies, cold=not args.no_cold,
         warmup=args.warmup, rounds=args.rounds, requests=Requests.parse(args.requests),
         gain=args.gain, most=args.most, time_cap=args.time_cap,
         goodput=Goodput.parse(args.goodput), keep_engine=args.keep_engine, unique=args.unique,

@@ -109,8 +109,8 @@ def test_figures_are_those_of_the_script_in_real_time(bench: Any, script: Script
 def test_the_printed_command_line_measures_the_same(bench: Any, verso: Verso,
                                                     script: Script) -> None:
     asked = ("--concurrent", "2", "--requests", "3", "--rounds", "1", "--warmup", "0",
-             "--no-cold", "--unique", "--draw", "ahead", "--dpi", "72", "--goodput", "tpot:9",
-             "--time-cap", "60", *SCRIPTED, script(PAGE))
+             "--no-cold", "--unique", "--draw", "ahead", "--dpi", "72", "--goodput",
+             "tpot:9", "e2el:1234567.8", "--time-cap", "1234567", *SCRIPTED, script(PAGE))
     found = bench(*asked, "--json").summary
     words = shlex.split(found["command"])
     assert words[:2] == ["verso", "bench"]
@@ -174,7 +174,8 @@ def test_a_level_that_fails_leaves_the_others(bench: Any, script: Script, tmp_pa
 
 
 @pytest.mark.parametrize("words", [
-    ("--concurrent", "0"), ("--concurrent", "eight"), ("--requests", "-3"), ("--rounds", "0"),
+    ("--concurrent", "0"), ("--concurrent", ""), ("--concurrent", "eight"), ("--requests", "-3"),
+    ("--rounds", "0"),
     ("--strategy", "batch"), ("--goodput", "ttft"), ("--gpu-mem", "7"), ("--concurrency", "3"),
     ("--output", "no/such/folder/x.txt"), ("--output", "/proc/x.txt"), ("--csv", "/"),
     ("--time-cap", "-1"), ("--time-cap", "nan"), ("--dpi", "x"), ("--raise", "--most", "0"),
