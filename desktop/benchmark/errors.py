@@ -29,6 +29,14 @@ class Protected(PasswordNeeded):
     hint = N_("Measure with a copy that is saved without its password.")
 
 
+class NotMarked(VersoError):
+    """A page could not be made unique."""
+
+    code = "benchmark.not_marked"
+    message = N_("The page cannot be made unique: {reason}.")
+    hint = N_("Measure it as it is, without --unique.")
+
+
 class EngineDiedMeasured(VersoError):
     """The worker ended in the middle of a level."""
 
@@ -50,7 +58,8 @@ class NothingRead(VersoError):
 
     code = "benchmark.nothing_read"
     message = N_("No page was read to its end: {reason}")
-    hint = N_("Read one of them with verso convert to see why.")
+    hint = N_("{hint}")
+    """That of a page, where it has one."""
 
 
 class OnlyBlank(VersoError):

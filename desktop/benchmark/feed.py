@@ -16,6 +16,7 @@ from typing import Protocol
 import msgspec
 
 from desktop.benchmark import unique
+from desktop.benchmark.errors import NotMarked
 from desktop.benchmark.workload import Page
 from desktop.errors import VersoError
 from desktop.intake.model import RenderedPage
@@ -89,7 +90,8 @@ class Drawn:
                     self._helper, unique.mark, Path(ready.rendered.image), serial)
             except (ValueError, OSError) as error:
                 ready.discard()
-                return Ready(page, None, ready.seconds, VersoError(detail=str(error)))
+                return Ready(page, None, ready.seconds, NotMarked(
+                    reason=getattr(error, "strerror", None) or error))
         return ready
 
     def close(self) -> None:

@@ -262,4 +262,7 @@ def _nothing(figures: Round) -> VersoError:
         declared = setting("skip_blank")
         return OnlyBlank(title=_(declared.title), flag=declared.flag)
     problem = next((one.problem for one in figures.requests if one.problem is not None), None)
-    return NothingRead(reason=problem.message if problem else uncounted(figures.outcomes))
+    return NothingRead(
+        reason=problem.message if problem else uncounted(figures.outcomes),
+        hint=(problem.hint if problem else "") or _(
+            "Read one of them with verso convert to see why."))

@@ -10,6 +10,8 @@ from __future__ import annotations
 import mmap
 from pathlib import Path
 
+from desktop.i18n import _
+
 SQUARE = 8
 """Pixels: the block of a JPEG, so that the change is not spread."""
 BITS = 24
@@ -32,7 +34,8 @@ def mark(path: Path, serial: int) -> None:
         offset += 1
         across = max(1, width // SQUARE)
         if across * (height // SQUARE) < BITS:
-            raise ValueError(f"a page of {width} × {height} pixels is too small to be marked")
+            raise ValueError(_("{width} × {height} pixels are too few").format(
+                width=width, height=height))
         with mmap.mmap(file.fileno(), 0) as data:
             for bit in range(BITS):
                 if serial >> bit & 1:

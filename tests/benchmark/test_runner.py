@@ -307,9 +307,11 @@ def test_pages_that_cannot_be_drawn_are_failures(bench: Any) -> None:
 
 def test_a_round_in_which_nothing_was_read_ends_the_level(bench: Any) -> None:
     ran = bench(Plan(levels=(1, 2), warmup=2, rounds=5),
-                page(10, 1.0, faults=[{"kind": "raise", "message": "It is no page."}]))
+                page(10, 1.0, faults=[
+                    {"kind": "raise", "message": "It is no page.", "hint": "Turn it."}]))
     assert [level.ended for level in ran.levels] == [Ended.FAILED] * 2
     assert "It is no page." in ran.levels[0].problem.message
+    assert ran.levels[0].problem.hint == "Turn it."
     assert len(ran.of(RequestFinished)) == 1 + 2
 
 

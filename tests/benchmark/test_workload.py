@@ -109,7 +109,7 @@ def test_every_copy_is_another_image_and_looks_the_same(
 
 
 def test_a_page_too_small_to_be_marked(ppm: Callable[[tuple[int, int]], Path]) -> None:
-    with pytest.raises(ValueError, match="too small"):
+    with pytest.raises(ValueError, match="30 × 30 pixels are too few"):
         unique.mark(ppm((30, 30)), 1)
 
 
@@ -129,6 +129,18 @@ def drawing(tmp_path: Path, no_process_left: object) -> Iterator[Callable[..., A
     yield run
     rasterizer.close()
     helper.shutdown()
+
+
+def test_a_page_that_cannot_be_made_unique_says_so(tmp_path: Path,
+                                                   drawing: Callable[..., Any]) -> None:
+    Image.new("RGB", (9, 9), "red").save(tmp_path / "dot.png")
+    page = Page(str(tmp_path / "dot.png"), 1, "dot.png")
+    ready = drawing(lambda source: source.page(page, 1), ahead=False, marked=True)
+    assert ready.rendered is None
+    assert ready.problem.problem().line() == (
+        "The page cannot be made unique: 9 × 9 pixels are too few. Measure it as it is, without "
+        "--unique.")
+    assert list((tmp_path / "drawn").iterdir()) == []
 
 
 @pytest.mark.parametrize("ahead", [False, True])
