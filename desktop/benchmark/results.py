@@ -146,8 +146,13 @@ class LevelResult:
     @property
     def flawed(self) -> bool:
         """Whether something about it went wrong: an exit status of 1."""
-        every = (*self.rounds, *self.warmups, *((self.cold,) if self.cold else ()))
-        return self.ended is Ended.FAILED or any(each.failed or each.looped for each in every)
+        return self.ended is Ended.FAILED or any(
+            each.failed or each.looped for each in self.every_round)
+
+    @property
+    def every_round(self) -> tuple[Round, ...]:
+        """Cold, warm-up and measured ones."""
+        return (*((self.cold,) if self.cold else ()), *self.warmups, *self.rounds)
 
     @property
     def speed(self) -> float | None:

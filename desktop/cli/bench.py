@@ -7,6 +7,7 @@ import contextlib
 import os
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from desktop.benchmark.plan import (
     Strategy,
 )
 from desktop.benchmark.report import csv_text, markdown, summary, table
-from desktop.benchmark.results import Ended, Result
+from desktop.benchmark.results import Ended, LevelResult, Result
 from desktop.benchmark.run import Benchmark
 from desktop.benchmark.workload import gather
 from desktop.cli.bench_progress import Teller
@@ -38,12 +39,14 @@ from desktop.client.interpreter import missing_here
 from desktop.engines.registry import entry
 from desktop.errors import VersoError
 from desktop.export.atomic import write_text
-from desktop.i18n import _
+from desktop.i18n import _, ngettext
 from desktop.settings import Values, setting
 from desktop.settings.store import Store
 
 _NOT_HERE = ("concurrency",)
 """Settings that the levels decide."""
+_PAGE_LINES = 5
+"""Pages that failed which are named."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -179,7 +182,26 @@ def _tell(args: argparse.Namespace, result: Result, found: dict[str, Any]) -> in
     for line in dict.fromkeys(level.problem.line() for level in result.levels
                               if level.problem is not None):
         _complain(line)
+    pages = _page_lines(result.levels)
+    for line in pages[:_PAGE_LINES]:
+        _complain(line)
+    more = len(pages) - _PAGE_LINES
+    if more > 0:
+        _complain(ngettext("{count} more page failed; --json has them all.",
+                           "{count} more pages failed; --json has them all.", more).format(
+            count=more))
     return status
+
+
+def _page_lines(levels: Sequence[LevelResult]) -> list[str]:
+    """Why pages failed, each page once for each reason; not where the level says it already."""
+    found = {}
+    for level in levels:
+        said = level.problem.message if level.problem is not None else ""
+        for one in (request for each in level.every_round for request in each.requests):
+            if one.problem is not None and one.problem.message not in said:
+                found[one.page, one.problem.code] = f"{one.page}: {one.problem.line()}"
+    return list(found.values())
 
 
 def _write_all(args: argparse.Namespace, found: dict[str, Any], text: str) -> bool:
@@ -198,6 +220,8 @@ def _keep(found: dict[str, Any]) -> None:
         note = keep(found, paths.data_dir())
     except OSError as error:
         note = NotKept(reason=error.strerror or error).problem()
+    except VersoError as error:  # there is no folder for it
+        note = NotKept(reason=error.problem().message).problem()
     if note is not None:
         _complain(note.line())
 

@@ -151,6 +151,19 @@ def test_pages_that_fail_and_loop_make_status_1(bench: Any, script: Script) -> N
     assert (level["failed"], level["looped"]) == (1, 1)
     assert level["rounds"][0]["output_tokens"] == 20
     assert level["rounds"][0]["requests"][2]["error"]["message"] == "No page."
+    [line] = ran.complaints
+    assert line == "verso: made.pdf #3: No page. Try it again."
+
+
+def test_pages_that_fail_are_named_but_not_without_end(verso: Verso, pdf: Pdf, script: Script,
+                                                       tmp_path: Path) -> None:
+    bad = {**PAGE, "faults": [{"kind": "raise", "message": "No page."}]}
+    pages = [{**bad, "match": f"b?-m?-{number}"} for number in range(2, 9)]
+    ran = verso("bench", "--image", pdf(8), "--output", tmp_path / "t.txt", "--concurrent",
+                "1", "--requests", "8", "--rounds", "2", "--warmup", "0", "--no-cold", *SCRIPTED, script(*pages, PAGE))
+    assert ran.status == 1
+    assert len(ran.complaints) == 6
+    assert "2 more pages failed" in ran.complaints[-1]
 
 
 def test_an_engine_that_cannot_start_is_status_3(bench: Any, script: Script,
@@ -237,7 +250,7 @@ def test_a_history_that_cannot_be_made_costs_nothing(
     ran = bench("--concurrent", "1", *QUICK, *SCRIPTED, script(PAGE), "--json")
     assert ran.status == 0
     assert ran.summary["levels"][0]["output_tps"] > 0
-    assert any("not in the window's history" in line for line in ran.complaints)
+    assert any("not in the window's history" in line for line in ran.complaints), ran.err
 
 
 def test_a_reader_that_has_gone_costs_no_file(pdf: Pdf, script: Script, tmp_path: Path,
