@@ -160,7 +160,8 @@ def test_pages_that_fail_are_named_but_not_without_end(verso: Verso, pdf: Pdf, s
     bad = {**PAGE, "faults": [{"kind": "raise", "message": "No page."}]}
     pages = [{**bad, "match": f"b?-m?-{number}"} for number in range(2, 9)]
     ran = verso("bench", "--image", pdf(8), "--output", tmp_path / "t.txt", "--concurrent",
-                "1", "--requests", "8", "--rounds", "2", "--warmup", "0", "--no-cold", *SCRIPTED, script(*pages, PAGE))
+                "1", "--requests", "8", "--rounds", "2", "--warmup", "0", "--no-cold", *SCRIPTED,
+                script(*pages, PAGE))
     assert ran.status == 1
     assert len(ran.complaints) == 6
     assert "2 more pages failed" in ran.complaints[-1]
