@@ -28,9 +28,15 @@ def start(role: str = "verso", *, debug: bool = False) -> Path:
     """Log to ROLE.log in the log folder from now on; returns the file.
 
     With DEBUG also what is of use to developers only. Exceptions that nobody catches, in any
-    thread, go to the log. Called again, it replaces what an earlier call set up.
+    thread, go to the log. Called again, it replaces what an earlier call set up. Raises
+    OwnFolderUnusable.
     """
-    file = paths.log_dir() / f"{role}.log"
+    try:
+        file = paths.log_dir() / f"{role}.log"
+    except paths.OwnFolderUnusable:
+        # Without any handler Python itself would write to the person's terminal.
+        logging.getLogger().addHandler(logging.NullHandler())
+        raise
     handler = logging.handlers.RotatingFileHandler(
         file, maxBytes=FILE_BYTES, backupCount=OLD_FILES, encoding="utf-8", delay=True,
         errors="backslashreplace")

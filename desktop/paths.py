@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 import platformdirs
 
+from desktop.errors import VersoError
+from desktop.i18n import N_
+
 _PACKAGE = Path(__file__).resolve().parent
 
 JOURNAL = "journal.sqlite"
 """The window's journal, in :func:`data_dir`."""
+
+
+class OwnFolderUnusable(VersoError):
+    """A folder that Verso needs for itself cannot be made, or nobody may write there."""
+
+    code = "paths.folder"
+    message = N_("Verso's own folder {folder} cannot be used: {reason}.")
+    hint = N_("Check who may write there, or name another folder in the variable {variable}.")
 
 
 def resources() -> Path:
@@ -43,6 +55,13 @@ def log_dir() -> Path:
 
 
 def _made(variable: str, default: Path) -> Path:
+    """Raises OwnFolderUnusable."""
     path = Path(os.environ[variable]) if os.environ.get(variable) else default
-    path.mkdir(parents=True, exist_ok=True)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        if not os.access(path, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        raise OwnFolderUnusable(folder=path, variable=variable, detail=str(error),
+                                reason=error.strerror or type(error).__name__) from error
     return path

@@ -29,6 +29,7 @@ from desktop.i18n import N_, _
 from desktop.jobs import starts
 from desktop.models import places
 from desktop.models.errors import ModelIncomplete, ModelMissing
+from desktop.paths import OwnFolderUnusable
 from desktop.settings import Values, setting
 
 IMPORT_SECONDS = 120.0
@@ -103,7 +104,10 @@ def examine(entry: EngineEntry, values: Values, gpus: Gpus | None = None, *,
     THOROUGH imports what the engine imports, asks its servers and compares the free memory of
     GPUS with what is needed; without it a second or two. Raises nothing; every step is bounded.
     """
-    return replace(_examine(entry, values, gpus, thorough), last=starts.last(entry.name))
+    try:
+        return replace(_examine(entry, values, gpus, thorough), last=starts.last(entry.name))
+    except OwnFolderUnusable as error:  # Every engine needs it.
+        return Examination(entry, (error.problem(),))
 
 
 def _examine(entry: EngineEntry, values: Values, gpus: Gpus | None, thorough: bool) -> Examination:

@@ -7,6 +7,7 @@ import platform
 import shutil
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +29,8 @@ class Disk:
     path: str
     free: int
     total: int
+    problem: str = ""
+    """Why Verso cannot write there, in words."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +56,9 @@ def look() -> Machine:
     return Machine(
         f"{_system()}, {platform.machine()}", platform.python_version(), sys.executable,
         _cores(), total, free, _limit(),
-        tuple(_disk(what, path) for what, path in (
-            ("data", paths.data_dir()), ("models", places.models_dir()),
-            ("cache", paths.cache_dir()))),
+        tuple(_place(what, folder) for what, folder in (
+            ("data", paths.data_dir), ("models", places.models_dir),
+            ("cache", paths.cache_dir))),
         gpus.look())
 
 
@@ -82,6 +85,13 @@ def _limit() -> int:
         if text.isdecimal() and int(text) < 1 << 60:  # larger ones stand for none
             return int(text)
     return 0
+
+
+def _place(what: str, folder: Callable[[], Path]) -> Disk:
+    try:
+        return _disk(what, folder())
+    except paths.OwnFolderUnusable as error:
+        return Disk(what, str(error.values["folder"]), -1, -1, error.problem().line())
 
 
 def _disk(what: str, path: Path) -> Disk:

@@ -141,6 +141,8 @@ def _memory(machine: Machine) -> str:
 def _disk(disk: Disk, told: Sequence[Problem]) -> Row:
     title = {"data": _("Disk of the data"), "models": _("Disk of the models"),
              "cache": _("Disk of the cache")}[disk.what]
+    if disk.problem:
+        return Row(title, disk.problem, Mark.WRONG)
     if disk.free < 0:
         return Row(title, _("{path} does not answer").format(path=disk.path), Mark.DOUBT,
                    hint=_("A network drive may be gone: check that it is mounted."))

@@ -122,6 +122,8 @@ def _machine(found: Machine) -> Iterator[str]:
 
 def _disk(disk: Disk) -> str:
     what = {"data": _("data"), "models": _("models"), "cache": _("cache")}[disk.what]
+    if disk.problem:
+        return disk.problem
     if disk.free < 0:
         return _("{path} ({what}) does not answer").format(path=disk.path, what=what)
     return _("{free} free in {path} ({what})").format(free=size(disk.free), path=disk.path,

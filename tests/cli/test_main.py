@@ -46,6 +46,22 @@ def test_wrong_calls_are_one_line_and_status_2(verso: Verso, words: tuple[str, .
     assert ran.err.startswith("verso: ")
 
 
+@pytest.mark.parametrize(("variable", "words"), [
+    ("VERSO_LOG_DIR", ("engines",)), ("VERSO_CONFIG_DIR", ("settings",)),
+    ("VERSO_LOG_DIR", ())])
+def test_a_folder_of_versos_own_that_cannot_be_used_is_said(
+        variable: str, words: tuple[str, ...], tmp_path: Path, verso: Verso,
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody's file is there, say; or a home that nobody may write."""
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv(variable, str(tmp_path / "file" / "verso"))
+    ran = verso(*words)
+    assert ran.status == 1
+    [line] = ran.err.splitlines()
+    assert str(tmp_path / "file" / "verso") in line
+    assert variable in line
+
+
 def test_engines(verso: Verso) -> None:
     ran = verso("engines")
     assert ran.status == 0

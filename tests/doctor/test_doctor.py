@@ -160,6 +160,17 @@ def test_the_built_in_engine_can_start() -> None:
     assert found.can_start, found.problems
 
 
+def test_no_engine_can_start_without_a_folder_for_verso(tmp_path: Path, verso: Verso,
+                                                        monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("VERSO_CACHE_DIR", str(tmp_path / "file" / "verso"))
+    [problem] = engines.examine(entry("embedded"), Values({})).problems
+    assert problem.code == "paths.folder"
+    ran = verso("doctor", "--json")
+    assert ran.status == 1
+    jsonschema.validate(ran.summary, schema())
+
+
 def test_models_of_the_built_in_engine_that_are_gone(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "rapidocr/models").mkdir(parents=True)

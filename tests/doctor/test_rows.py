@@ -9,7 +9,7 @@ import pytest
 
 from desktop.doctor import ascend, diagnosis, gpus, prepared, rows
 from desktop.doctor.engines import Examination, Model
-from desktop.doctor.machine import Disk, Machine
+from desktop.doctor.machine import Disk, Machine, look
 from desktop.doctor.marks import Mark, Row, worst
 from desktop.engines.model.weights import Weights
 from desktop.engines.registry import EngineEntry
@@ -119,6 +119,17 @@ def test_servers() -> None:
     told = [problem for row in every(alone) for problem in row.problems]
     assert told == [bad.problem]
     assert marks(alone)["http://b/v1"] is Mark.WRONG
+
+
+def test_a_folder_that_verso_cannot_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is said where the examination tells of disks; the rest is examined all the same."""
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("VERSO_CACHE_DIR", str(tmp_path / "file" / "verso"))
+    looked = look()
+    row, = [row for row in every(of(machine=looked)) if row.title == "Disk of the cache"]
+    assert row.mark is Mark.WRONG
+    assert "VERSO_CACHE_DIR" in row.found
+    assert [bool(disk.problem) for disk in looked.disks] == [False, False, True]
 
 
 def test_the_machine_and_its_gpus() -> None:
