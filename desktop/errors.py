@@ -11,6 +11,9 @@ from typing import Any, ClassVar, NamedTuple
 
 from desktop.i18n import N_, _
 
+_ENDS = ".!?…:;。！？：；"
+"""After these a new sentence may begin."""
+
 
 class Problem(NamedTuple):
     """An error as data: what the journal keeps, the wire carries and the window shows."""
@@ -28,8 +31,12 @@ class Problem(NamedTuple):
     what the hint advises, as data."""
 
     def line(self) -> str:
-        """The error as one line, for a terminal."""
-        return f"{self.message} {self.hint}".strip()
+        """The error as one line, for a terminal. Many a message ends with what another program
+        said, which may be no sentence: then the hint begins a new one all the same."""
+        message = self.message.rstrip()
+        if message and self.hint and message[-1] not in _ENDS:
+            message += "."
+        return f"{message} {self.hint}".strip()
 
 
 class VersoError(Exception):

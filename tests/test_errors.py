@@ -7,6 +7,9 @@ import ast
 import re
 from collections import defaultdict
 
+import pytest
+
+from desktop.errors import Problem
 from tests.support.data import ROOT
 
 
@@ -42,3 +45,13 @@ def test_codes_are_dotted_and_lower_case() -> None:
              if code != "internal" and not re.fullmatch(r"[a-z][a-z0-9_]*(\.[a-z0-9_-]+)+", code)
              and "desktop/engines/ascend/moe/" not in kinds[0]]
     assert wrong == []
+
+
+@pytest.mark.parametrize(("message", "line"), [
+    ("It is wrong.", "It is wrong. Mend it."),
+    ("It is wrong: No module named 'x'", "It is wrong: No module named 'x'. Mend it."),
+    ("It is wrong (“x”)", "It is wrong (“x”). Mend it."), ("Is it wrong?", "Is it wrong? Mend it."),
+    ("错了。", "错了。 Mend it."), ("", "Mend it.")])
+def test_message_and_hint_are_two_sentences(message: str, line: str) -> None:
+    assert Problem("a.b", message, "Mend it.").line() == line
+    assert Problem("a.b", message, "").line() == message

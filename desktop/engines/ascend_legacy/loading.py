@@ -16,7 +16,7 @@ from typing import Any
 
 from desktop.engines.ascend import npus, problems
 from desktop.engines.ascend.environment import VISIBLE
-from desktop.engines.ascend.failures import NoPlatform
+from desktop.engines.ascend.failures import NoPlatform, unloadable
 from desktop.engines.ascend_legacy import arguments, official, stack
 from desktop.engines.base import Progress
 from desktop.engines.model import prompts, variables
@@ -160,10 +160,17 @@ def shown(found: stack.Stack) -> tuple[devices.Device, ...]:
 
 
 def _check_platform(found: stack.Stack) -> None:
-    """Raise NoPlatform, NoDevice where vLLM has found nothing to compute on."""
-    from vllm.platforms import current_platform
+    """Raise NoPlatform, NoDevice where vLLM has found nothing to compute on, NoLibrary and
+    CannotLoad where it does not come to that on an NPU."""
+    try:
+        from vllm.platforms import current_platform  # imports vllm-ascend and torch-npu
 
-    if not current_platform.device_type:
+        device_type = current_platform.device_type
+    except Exception as error:
+        if found.npu:
+            raise unloadable(error, os.environ) from error
+        raise
+    if not device_type:
         if found.npu:
             raise NoPlatform(vllm=found.vllm, ascend=found.ascend, platform="–")
         raise NoDevice(distribution="vllm", version=found.vllm)

@@ -208,6 +208,29 @@ def test_a_vllm_that_finds_no_device_says_so(worker: Worker, tmp_path: Path) -> 
     assert refused.problem.code == "vllm.no_device"
 
 
+@pytest.mark.parametrize(("said", "expected", "words"), [
+    ("libhccl.so: cannot open shared object file: No such file or directory", "ascend.library",
+     "libhccl.so"),
+    ("undefined symbol: _ZN3c10", "ascend.import", "undefined symbol")])
+def test_an_npu_s_packages_that_cannot_be_loaded(worker: Worker, tmp_path: Path, said: str,
+                                                 expected: str, words: str) -> None:
+    """Not as a start that another context length would help."""
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "sitecustomize.py").write_text(
+        "import sys\n"
+        "class Broken:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'vllm.platforms':\n"
+        f"            raise ImportError({said!r})\n"
+        "sys.meta_path.insert(0, Broken())\n")
+    problem = worker(Recital(tmp_path), broken).refusal().problem
+    assert (problem.code, words in problem.message) == (expected, True)
+    assert "Context length" not in problem.hint
+    # On a GPU it is vLLM's own matter.
+    assert worker(Recital(tmp_path), broken, npu=False).refusal().problem.code == "vllm.start"
+
+
 def test_another_failure_at_the_start_is_told(worker: Worker, tmp_path: Path) -> None:
     refused = worker(Recital(tmp_path, fail="aclInit failed, error code is 507008")).refusal()
     assert refused.problem.code == "vllm.start"
