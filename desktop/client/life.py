@@ -45,6 +45,8 @@ _FAILED_GRACE = 15.0
 """Seconds it may take to leave after it said that the engine failed."""
 _SETTLE = 0.5
 """Seconds for what a worker started to end after it."""
+_BACKLOG = 10_000
+"""Messages that are read before the worker is judged to be late."""
 _WITHOUT_SENTINEL = 0.2
 """Seconds between two looks at a process whose end cannot be waited for."""
 
@@ -207,6 +209,14 @@ class Life:
                 now = time.monotonic()
                 call_at, verdict = self._owner.housekeeping(now)
                 verdict = verdict or self._overdue(process, now, lost=lost)
+                if verdict is not None and not lost and process.channel.pending():
+                    # We had no turn ourselves for a while: nothing may be overdue at all.
+                    try:
+                        self._catch_up(process)
+                    except (GarbledMessage, VersionMismatch) as error:
+                        return error
+                    call_at, verdict = self._owner.housekeeping(now)
+                    verdict = verdict or self._overdue(process, now, lost=lost)
                 if verdict is not None:
                     return verdict
                 if now >= self._kill_at:
@@ -285,6 +295,14 @@ class Life:
 
     def _emit(self, event: AnyEvent) -> None:
         self._owner.received(self, event)
+
+    def _catch_up(self, process: WorkerProcess) -> None:
+        """Take what was sent and not read yet, but no more than so much of it."""
+        with contextlib.suppress(ChannelClosed):  # It is seen again.
+            for _number in range(_BACKLOG):
+                if not process.channel.pending():
+                    return
+                self._take(process.channel.receive())
 
     def _last_words(self, process: WorkerProcess) -> None:
         """What was sent before the end and not read yet."""

@@ -7,6 +7,10 @@ from collections.abc import Callable, Iterable
 
 from desktop.jobs.pages import PageRun, Phase
 
+LATE = 1.0
+"""Seconds by which the timer may be late; later, and it was we who had no turn (a busy machine, a
+process that was stopped): what the engine said meanwhile is still to be read."""
+
 
 class StallWatch:
     """Used on the session's loop only. Costs one timer while pages are being read."""
@@ -38,4 +42,12 @@ class StallWatch:
             self._stalled(run)
         rest = [run.heard for run in watched if run not in due]
         if rest:
-            self._timer = loop.call_at(min(rest) + limit, self.look)
+            due_at = min(rest) + limit
+            self._timer = loop.call_at(due_at, self._on_time, due_at)
+
+    def _on_time(self, due_at: float) -> None:
+        now = asyncio.get_running_loop().time()
+        if now - due_at > LATE:
+            for run in self._runs():
+                run.heard = now
+        self.look()

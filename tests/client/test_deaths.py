@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from desktop.client.client import Patience
+from desktop.client.client import EngineClient, Patience, WorkerDied
 from desktop.engines.script import SAMPLE
 from desktop.protocol.messages import (
     EngineFailed,
@@ -18,7 +20,8 @@ from desktop.protocol.messages import (
     PageFinished,
     PageStarted,
 )
-from tests.client.recorder import QUICK, Start, fault, page
+from tests.client.recorder import QUICK, Recorder, Start, fault, page, script
+from tests.support import processes
 
 ONCE = Patience(deaths=1)
 
@@ -183,6 +186,30 @@ def test_an_engine_that_is_never_ready_is_given_up(start: Start, kind: str) -> N
     assert death.pages == ("p1",)
     assert death.restart_in is None
     assert heard.of(EngineLoading)[0].step == "Reading weights"
+
+
+def test_an_engine_that_got_ready_while_nobody_listened_is_not_given_up() -> None:
+    """As when the machine, or the application alone, had no turn for longer than the limit."""
+    heard, held = Recorder(), []
+
+    def listen(event: Any) -> None:
+        heard(event)
+        if isinstance(event, EngineLoading) and not held:
+            held.append(event)
+            time.sleep(3)
+            processes.until(client._running._process.channel.pending)  # type: ignore[union-attr]
+
+    client = EngineClient(listen, patience=QUICK)
+    client.start("scripted", {**script({"rate": 0}, load={"steps": ["Loading"], "seconds": 0.5}),
+                              "ready_seconds": 2})
+    try:
+        heard.ready()
+        client.submit(page("p1"))
+        heard.until(lambda _: heard.of(PageFinished) or heard.of(WorkerDied))
+        assert held
+        assert not heard.of(WorkerDied)
+    finally:
+        client.close()
 
 
 # --- interpreters that are none, or speak otherwise
