@@ -103,7 +103,7 @@ def _growth(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def csv_text(found: Mapping[str, Any]) -> str:
-    """A row a round, all rounds of all levels; column names are not translated."""
+    """A row a round, cold and measured ones of all levels; column names are not translated."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([
