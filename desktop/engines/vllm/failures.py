@@ -133,6 +133,22 @@ class StartFailed(VersoError):
               "length” and fewer engine arguments narrow the cause down.")
 
 
+class WrongTorchvision(VersoError):
+    """torchvision was built for another torch; vLLM's own words name neither."""
+
+    code = "vllm.torchvision"
+    message = N_("vLLM could not start: the installed torchvision ({torchvision}) does not go with "
+                 "torch {torch}.")
+    hint = N_("Install the torchvision that goes with this torch, from the same package index: "
+              "a version for processors does not go with one for GPUs.")
+
+
+TORCHVISION = re.compile(r"operator torchvision::\w+ does not exist|"
+                         r"Couldn't load custom C\+\+ ops|torchvision/_C\.so|"
+                         r"compiled with different CUDA major versions")
+"""What torchvision says when it was built for another torch."""
+
+
 class Stopped(EngineDied):
     """One of vLLM's processes ended, and said why."""
 

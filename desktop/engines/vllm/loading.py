@@ -22,10 +22,12 @@ from desktop.engines.model.steps import WEIGHTS
 from desktop.engines.vllm import arguments, cores, devices, images, preflight, tokens, versions
 from desktop.engines.vllm.cores import Cores
 from desktop.engines.vllm.failures import (
+    TORCHVISION,
     NoDevice,
     OutOfMemory,
     PartNotTaken,
     StartFailed,
+    WrongTorchvision,
     memory,
     root_cause,
 )
@@ -225,6 +227,9 @@ class Loader:
         detail = "\n".join([*lines[-80:], f"{type(error).__name__}: {error}"])
         if _KILLED.search(str(error)):  # By somebody else; another try may help.
             return EngineDied(detail=detail)
+        if TORCHVISION.search(cause) or TORCHVISION.search(str(error)):
+            return WrongTorchvision(torch=versions.version_of("torch"), detail=detail,
+                                    torchvision=versions.version_of("torchvision"))
         short = memory(cause, detail) or memory(str(error), detail)
         return short or StartFailed(cause=cause.rstrip("."), detail=detail)
 

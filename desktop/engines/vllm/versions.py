@@ -137,9 +137,9 @@ def installed() -> Versions:
     """Read from the packages' metadata; nothing is imported. ``vllm`` is empty without vLLM."""
     folder = _folder("vllm")
     if folder is None:
-        return Versions("", _version("transformers"), _version("torch"))
+        return Versions("", version_of("transformers"), version_of("torch"))
     name, version = _distribution(folder)
-    return Versions(version, _version("transformers"), _version("torch"), name, any(
+    return Versions(version, version_of("transformers"), version_of("torch"), name, any(
         _mentions(package, *where) for package, *where in _LISTS))
 
 
@@ -261,7 +261,8 @@ def _beside(folder: Path) -> list[str]:
             for path in folder.parent.glob("vllm*.dist-info")]
 
 
-def _version(distribution: str) -> str:
+def version_of(distribution: str) -> str:
+    """Of an installed package; empty where it is not installed."""
     try:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:

@@ -18,6 +18,7 @@ from desktop.engines.vllm.failures import (
     OutOfMemory,
     StartFailed,
     TooFewDevices,
+    WrongTorchvision,
 )
 from desktop.engines.vllm.loading import Loader
 from desktop.engines.vllm.output import OutputTail
@@ -119,6 +120,19 @@ def explained(error: Exception, *lines: str) -> Any:
     return Loader({}, output, lambda _step, _share: None)._explained(error)
 
 
+@pytest.mark.parametrize("line", [
+    "RuntimeError: operator torchvision::nms does not exist",
+    "RuntimeError: Detected that PyTorch and torchvision were compiled with different CUDA major "
+    "versions."])
+def test_a_torchvision_of_another_torch_is_named(line: str) -> None:
+    problem = explained(RuntimeError("Engine core initialization failed."), line).problem()
+    assert problem.code == "vllm.torchvision"
+    assert "torchvision that goes with this torch" in problem.hint
+    kind, _colon, words = line.partition(": ")
+    assert explained(RuntimeError(words)).problem().code == "vllm.torchvision"
+    assert kind == "RuntimeError"
+
+
 def test_a_failure_has_its_root_cause_and_what_was_written() -> None:
     error = explained(
         RuntimeError("Engine core initialization failed. See root cause above."),
@@ -155,9 +169,9 @@ def test_a_vllm_that_cannot_be_imported_is_not_tried_again(
 
     loader = Loader({}, OutputTail(), lambda _step, _share: None)
     monkeypatch.setattr(versions, "installed", lambda: broken(None))
-    with pytest.raises(StartFailed) as caught:
+    with pytest.raises(WrongTorchvision) as caught:
         loader.load()
-    assert "operator torchvision::nms does not exist" in caught.value.problem().message
+    assert "operator torchvision::nms does not exist" in caught.value.problem().detail
     monkeypatch.setattr(versions, "installed", lambda: absent(None))
     with pytest.raises(ModuleNotFoundError):
         loader.load()
