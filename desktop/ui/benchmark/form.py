@@ -62,6 +62,7 @@ class _Scroll(QScrollArea):
 
     def sizeHint(self) -> QSize:
         body = self.widget()
+        assert body is not None
         high = body.heightForWidth(self.width())
         return QSize(body.sizeHint().width(), high if high > 0 else body.sizeHint().height())
 
@@ -105,11 +106,12 @@ class Form(QWidget):
         self._build_load()
         self._build_advanced()
         self._column.addStretch(1)
-        self.scroll = _Scroll(self._body)
+        self._area = _Scroll(self._body)
+        self.scroll = self._area  # type: ignore[method-assign, assignment]
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.setSpacing(0)
-        outer.addWidget(self.scroll, 1)
+        outer.addWidget(self._area, 1)
         self._build_preview(outer)
         outer.addStretch(0)
         guard = WheelGuard(self)
@@ -384,7 +386,7 @@ class Form(QWidget):
         set_role(self.facts, "error" if wrong else "secondary")
 
     def _say_of(self, made: QLabel, said: str) -> None:
-        room = self.width() - 24 - self.scroll.verticalScrollBar().sizeHint().width()
+        room = self.width() - 24 - self._area.verticalScrollBar().sizeHint().width()
         short = shortened(said, made.fontMetrics(), room)
         made.setText(short)
         made.setToolTip(said if short != said else "")
