@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QPersistentModelIndex, Qt, QTimer
-from PySide6.QtGui import QColor, QFont, QPainter
+from PySide6.QtGui import QColor, QFont, QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -26,6 +26,10 @@ _NOWHERE = QModelIndex()
 _WORDS = ("level", "remark")
 """Columns of words; figures stand at the right."""
 _PADDING = 20
+_GIVE_WAY = ("total", "busy", "cold")
+"""Columns that a narrow window does without, in this order: the remark must be seen."""
+_LEAST_REMARK = 96
+"""Pixels."""
 _LEVEL = 0
 """Internal id of a level; that of a round is its level's row and one."""
 
@@ -224,6 +228,7 @@ class LevelsTable(QTreeView):
         header.setHighlightSections(False)
         header.setMinimumSectionSize(48)
         self._fitted: tuple[Column, ...] = ()
+        self._widths: dict[int, int] = {}
         self._measured: dict[int, Row] = {}
         """Rows whose width is known: only what changed is measured again."""
         self._soon = QTimer(self)
@@ -269,5 +274,31 @@ class LevelsTable(QTreeView):
             elif column.key in ("output", "pages"):
                 wide += 10  # it may be bold
             wide = min(wide, 420)
-            if fresh or self.columnWidth(place) < wide:
+            if fresh:
+                self.setColumnHidden(place, False)
+            if fresh or self._width(place) < wide:
+                self._widths[place] = wide
                 self.setColumnWidth(place, wide)
+        self._give_way()
+
+    def _width(self, place: int) -> int:
+        """Also of a column that is hidden."""
+        return self._widths[place] if self.isColumnHidden(place) else self.columnWidth(place)
+
+    def _give_way(self) -> None:
+        """Hide what there is no room for."""
+        columns = self._fitted
+        keys = [column.key for column in columns]
+        wanted = sum(self._width(place) for place in range(len(columns) - 1)) + _LEAST_REMARK
+        for key in _GIVE_WAY:
+            if key in keys:
+                place = keys.index(key)
+                hide = wanted > self.viewport().width()
+                if hide:
+                    wanted -= self._width(place)
+                if hide != self.isColumnHidden(place):
+                    self.setColumnHidden(place, hide)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._give_way()

@@ -174,14 +174,15 @@ class ThroughputChart(Chart):
         end = min(xs[-1], self._right)
         ends = np.linspace(end, max(xs[0] + wide, min(end, self._left + wide)), 12)
         # Close to the curve first, then with a gap that another curve may pass through.
-        for gap, right, above in product((0.0, 0.7 * high, 1.4 * high), ends, (True, False)):
+        for far, right, above in product((0, 1, 2), ends, (True, False)):
+            gap = 0.7 * far * high
             near = np.linspace(right - wide, right, 9)
             heights = np.interp(near, xs, list(self._published.values()))
             low = float(heights.max()) + gap if above else float(heights.min()) - high - gap
             around = QRectF(right - wide - margin, low - 0.3 * high,
                             wide + margin, 1.6 * high)
-            bad = float(sum(around.contains(point) for point in met))
-            if low < -0.06 * self._top or low + high > self._top:
+            bad = 3.0 * far + sum(around.contains(point) for point in met)
+            if low < -0.06 * self._top - 0.25 * high or low + high > self._top:
                 bad += 1000.0
             if best is None or bad < best[0]:
                 best = (bad, float(right), low)

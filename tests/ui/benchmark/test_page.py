@@ -190,7 +190,7 @@ def test_a_test_from_beginning_to_end(bench: Open, qtbot: QtBot, tmp_path: Path)
     assert page.comparison.table.rowCount() == 2
     assert list(page.throughput.other_curve.getData()[0]) == [0, 1]
     assert page.tabs.currentWidget() is page.comparison
-    assert page.comparison.table.item(0, 4).text() == "as fast, within the scatter"
+    assert page.comparison.table.item(0, 1).text() == "as fast, within the scatter"
     page.comparison.close_button.click()
     page.draw_now()
     assert page.other is None
@@ -243,6 +243,24 @@ def test_a_wide_table_fits_into_a_narrow_window(bench: Open, qtbot: QtBot) -> No
         assert table.horizontalScrollBar().maximum() == 0
         assert table.columnWidth(table.model().columnCount() - 1) >= table.fontMetrics(
             ).horizontalAdvance("failed") + 16
+
+
+def test_the_remark_is_seen_in_the_narrowest_window(bench: Open, qtbot: QtBot) -> None:
+    window, tab, page = bench()
+    run(tab, page, qtbot)
+    keys = [column.key for column in page.model.columns]
+
+    def hidden() -> set[str]:
+        return {key for place, key in enumerate(keys) if page.table.isColumnHidden(place)}
+
+    window.resize(1500, 800)
+    qtbot.waitUntil(lambda: not hidden(), timeout=WAIT)
+    window.resize(1024, 700)
+    qtbot.waitUntil(lambda: "total" in hidden(), timeout=WAIT)
+    qtbot.waitUntil(lambda: page.table.horizontalScrollBar().maximum() == 0, timeout=WAIT)
+    assert hidden() <= {"total", "busy", "cold"}
+    window.resize(1500, 800)
+    qtbot.waitUntil(lambda: not hidden(), timeout=WAIT)
 
 
 def test_what_the_test_takes_is_always_seen(window: MainWindow, qtbot: QtBot) -> None:
