@@ -72,9 +72,11 @@ class LevelsModel(QAbstractItemModel):
             elif row is not before.rows[place] and row != before.rows[place]:
                 self._replace(place, row)
         self.shown = shown
-        if (self._knee, self._reached) != old_knee and shown.rows:
-            self.dataChanged.emit(self.index(0, 0), self.index(
-                len(shown.rows) - 1, len(self.columns) - 1))
+        if (self._knee, self._reached) != old_knee:
+            last = len(self.columns) - 1
+            for place, row in enumerate(shown.rows):  # only those that are marked, or were
+                if row.continuous and row.concurrency in (self._knee, old_knee[0]):
+                    self.dataChanged.emit(self.index(place, 0), self.index(place, last))
 
     def _replace(self, place: int, row: Row) -> None:
         have, wanted = len(self.shown.rows[place].rounds), len(row.rounds)
