@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
+import numpy.typing as npt
 import pyqtgraph as pg
-from PySide6.QtCore import QPointF, QRectF, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QComboBox, QLabel, QSizePolicy
 
@@ -17,6 +18,8 @@ from desktop.ui.benchmark.chart import Chart, place
 from desktop.ui.benchmark.figures import Figure, Row
 from desktop.ui.texts import say
 from desktop.ui.theme import colour
+
+Floats = npt.NDArray[np.float64]
 
 MEASURES = (("output", N_("Output tokens/s")), ("total", N_("Total tokens/s")),
             ("pages", N_("Pages/s")), ("chars", N_("Characters/s")))
@@ -169,7 +172,7 @@ class ThroughputChart(Chart):
         wide = size.width() / view.width() * (self._right - self._left)
         high = size.height() / view.height() * 1.06 * self._top
         margin = 0.3 * high / self._top * (self._right - self._left)
-        met = self._drawn()
+        met_x, met_y = self._drawn()
         best: tuple[float, float, float] | None = None
         end = min(xs[-1], self._right)
         ends = np.linspace(end, max(xs[0] + wide, min(end, self._left + wide)), 12)
@@ -179,9 +182,9 @@ class ThroughputChart(Chart):
             near = np.linspace(right - wide, right, 9)
             heights = np.interp(near, xs, list(self._published.values()))
             low = float(heights.max()) + gap if above else float(heights.min()) - high - gap
-            around = QRectF(right - wide - margin, low - 0.3 * high,
-                            wide + margin, 1.6 * high)
-            bad = 3.0 * far + sum(around.contains(point) for point in met)
+            around = ((met_x >= right - wide - margin) & (met_x <= right)
+                      & (met_y >= low - 0.3 * high) & (met_y <= low + 1.3 * high))
+            bad = 3.0 * far + np.count_nonzero(around)
             if low < -0.06 * self._top - 0.25 * high or low + high > self._top:
                 bad += 1000.0
             if best is None or bad < best[0]:
@@ -190,23 +193,24 @@ class ThroughputChart(Chart):
         self.reference_text.setAnchor((1.0, 1.0))
         self.reference_text.setPos(best[1], best[2])
 
-    def _drawn(self) -> list[QPointF]:
-        """Points along everything that a label must not cover, in the chart's coordinates."""
-        found: list[QPointF] = []
+    def _drawn(self) -> tuple[Floats, Floats]:
+        """Points (x, y) along everything that a label must not cover, in the chart's
+        coordinates."""
+        xs, ys = [np.empty(0)], [np.empty(0)]
         for curve in (self.curve, self.other_curve):
-            xs, ys = curve.getData()
-            if xs is not None and len(xs):
-                at = np.linspace(xs[0], min(xs[-1], self._right), 200)
-                found += [QPointF(x, y) for x, y in zip(at, np.interp(at, xs, ys), strict=True)]
+            at, heights = curve.getData()
+            if at is not None and len(at):
+                xs.append(np.linspace(at[0], min(at[-1], self._right), 200))
+                ys.append(np.interp(xs[-1], at, heights))
         for row in self.shown.rows:
             figure = self._figure(row)
             if row.continuous and figure.mean is not None and figure.sd:
-                found += [QPointF(place(row.concurrency), figure.mean + share * figure.sd)
-                          for share in np.linspace(-1, 1, 9)]
+                xs.append(np.full(9, place(row.concurrency)))
+                ys.append(figure.mean + figure.sd * np.linspace(-1, 1, 9))
         if self.knee_line.isVisible():
-            knee = self.knee_line.value()
-            found += [QPointF(knee, y) for y in np.linspace(0, self._top, 60)]
-        return found
+            xs.append(np.full(60, self.knee_line.value()))
+            ys.append(np.linspace(0, self._top, 60))
+        return np.concatenate(xs), np.concatenate(ys)
 
     def _draw_legend(self) -> None:
         if self.other is None:
