@@ -26,6 +26,7 @@ from desktop.benchmark.runner import Runner
 from desktop.benchmark.warnings import warnings
 from desktop.benchmark.workload import Workload
 from desktop.client.client import EngineClient
+from desktop.engines.model import variables
 from desktop.intake.rasterizer import Rasterizer
 from desktop.jobs.preparing import Prepared, prepare
 from desktop.settings import Values
@@ -143,12 +144,13 @@ class Benchmark:
         caches = environment.caches(self._values, self._engine_args)
         levels = tuple(runner.levels)
         discreet = self._values.discreet()
+        arguments = variables.discreet(self._engine_args)
         self._result = Result(
             self._plan, self._workload, self._values["engine"], discreet,
-            {key: discreet[key] for key in self._values.changed()}, self._engine_args, started,
+            {key: discreet[key] for key in self._values.changed()}, arguments, started,
             loop.time() - begin, runner.ended, levels, {**surroundings, "caches": caches},
             warnings(self._values["engine"], self._plan, self._workload, levels, caches),
-            command_line(self._plan, self._workload.sources, self._values, self._engine_args))
+            command_line(self._plan, self._workload.sources, self._values, arguments))
         self._post(RunFinished(self._result))
 
     async def _measure(self, runner: Runner) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from desktop.benchmark.document import document
 from desktop.benchmark.events import (
     BenchEvent,
     EngineProgress,
@@ -30,6 +31,7 @@ from desktop.settings import Values
 PAGE = {"text": "ab" * 10, "delta": 2, "rate": 400, "wait": 0.05}
 ENDLESS = {"text": "ab" * 10, "faults": [{"kind": "hang", "at": 4}]}
 PATIENCE = 240.0
+SECRET = "nobodys-business"
 
 
 class Heard:
@@ -63,7 +65,7 @@ def workload(tmp_path_factory: pytest.TempPathFactory) -> Workload:
 def make(tmp_path: Path, workload: Workload, no_process_left: object) -> Any:
     def call(plan: Plan, script: dict[str, Any]) -> tuple[Benchmark, Heard]:
         benchmark = Benchmark(plan, workload, Values({"engine": "scripted"}), tmp_path / "cache",
-                              engine_args={"script": json.dumps(script)})
+                              engine_args={"script": json.dumps(script), "hf-token": SECRET})
         heard = Heard()
         benchmark.subscribe(heard)
         return benchmark, heard
@@ -88,6 +90,8 @@ def test_a_run_from_beginning_to_end(make: Any, tmp_path: Path) -> None:
     assert heard.events[-1].result is result
     assert heard.threads == {"benchmark"}
     assert len(heard.of(RequestFinished)) == 18
+    assert SECRET not in json.dumps(document(result))
+    assert "hf-token=…" in result.command
     assert heard.batches < len(heard.events)
     assert (result.ended, len(result.levels[0].rounds)) == (Ended.COMPLETE, 2)
     assert result.ready is not None

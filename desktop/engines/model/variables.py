@@ -25,8 +25,8 @@ PREFERRED: Mapping[str, str] = {
 }
 """Set unless a person has."""
 
-_SECRET = re.compile(r"(?:^|_)(?:token|key|secret|password)$")
-"""Names of arguments whose values are nobody's business: hf_token."""
+_SECRET = re.compile(r"(?:^|[_-])(?:token|key|secret|password)$")
+"""Ends of the names of arguments whose values are nobody's business: hf_token, api-key."""
 
 
 def prepare(folder: Path, plugin: str, *, preferred: Mapping[str, str] | None = None,
@@ -52,5 +52,5 @@ def prepare(folder: Path, plugin: str, *, preferred: Mapping[str, str] | None = 
 
 
 def discreet(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of vLLM as they may stand in the log."""
+    """Arguments of vLLM as they may stand in a log or a result."""
     return {key: "…" if _SECRET.search(key) and value else value for key, value in given.items()}

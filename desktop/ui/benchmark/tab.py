@@ -98,7 +98,10 @@ class BenchmarkTab(QObject):
             finally:
                 gc.enable()
 
-        await in_background(load, "benchmark libraries")
+        try:
+            await in_background(load, "benchmark libraries")
+        finally:
+            self._building = False  # where it fails, the next time it is tried again
         from desktop.ui.benchmark.page import BenchmarkPage
 
         window = self._window
