@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import subprocess
+import sys
 import time
 import uuid
 from collections.abc import Callable, Collection, Mapping
@@ -27,6 +30,7 @@ from desktop.protocol.messages import (
 from desktop.settings import Values
 from tests.client.recorder import Recorder
 from tests.support import processes, tiny_vllm
+from tests.support.data import ROOT
 
 LOAD = 900.0
 """Seconds that the slowest machine may take to load the engine."""
@@ -65,6 +69,22 @@ def bitmap(folder: Path, size: tuple[int, int]) -> Path:
         page.save(path)
         _drawn[key] = path
     return _drawn[key]
+
+
+
+def bench(page: Path, folder: Path, environment: Mapping[str, str],
+          *arguments: object) -> dict[str, Any]:
+    """The JSON document of ``verso bench`` on PAGE with ARGUMENTS; its table goes to FOLDER.
+    ENVIRONMENT is set on top of ours."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "desktop", "bench", "--image", str(page), "--json",
+         "--output", str(folder / "table.txt"), "--ready-seconds", str(int(2 * LOAD)),
+         *map(str, arguments)],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+        env=processes.without_qt({**os.environ, **environment}))
+    assert ran.returncode == 0, ran.stderr[-4000:]
+    found: dict[str, Any] = json.loads(ran.stdout)
+    return found
 
 
 class Reader:

@@ -147,3 +147,22 @@ def test_it_reads_pages(engine: Ascend) -> None:
         assert text == real.recording()
         prompts.append(finished.prompt_tokens)
     assert prompts[0] - prompts[1] == 1121 - 257  # six tiles and a view, a view
+
+
+def test_its_throughput_is_measured(engine: Ascend, surroundings: tuple[Path, Path],
+                                    tmp_path: Path) -> None:
+    engine.client.close(20)  # memory for one at a time
+    folder, python = surroundings
+    found = real.bench(
+        real.bitmap(folder, real.SMALL), tmp_path, {}, "--engine", "ascend", "--concurrent", "2",
+        "--requests", "4", "--warmup", "0", "--rounds", "1", "--engine-interpreter", python,
+        "--model", folder / "model", "--dtype", "float32", "--max-model-len", real.CONTEXT,
+        "--devices", "0")
+    [level] = found["levels"]
+    assert level["failed"] == level["looped"] == 0
+    assert level["cold"]["output_tps"] > 0
+    assert level["ttft_ms"]["p50"] > level["tpot_ms"]["p50"] > 0
+    [each] = level["rounds"]
+    assert {one["outcome"] for one in each["requests"]} == {"complete"}
+    assert {one["output_tokens"] > 20 for one in each["requests"]} == {True}
+    assert found["engine"]["versions"]["vllm-ascend"] == "0.23.0.post1"

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.accelerator import real
-from tests.support import processes, tiny_vllm
-from tests.support.data import ROOT
+from tests.support import tiny_vllm
 
 TOKENS = 40
 
@@ -24,18 +19,12 @@ def measured(engine_python: Path, tiny_model: Path, real_home: Path) -> dict[str
     folder.mkdir()
     script = real.Script(folder)  # nothing is written: noise up to the limit of tokens
     page = real.bitmap(folder, real.SMALL)
-    ran = subprocess.run(
-        [sys.executable, "-m", "desktop", "bench", "--image", str(page), "--concurrent", "1,2",
-         "--requests", "8", "--warmup", "0", "--rounds", "2", "--keep-engine", "--unique",
-         "--max-tokens", str(TOKENS), "--loop-guard", "off", "--engine", "vllm",
-         "--engine-interpreter", str(engine_python), "--model", str(tiny_model),
-         "--dtype", "float32", "--eager", "on", "--max-model-len", str(real.CONTEXT),
-         "--ready-seconds", str(int(2 * real.LOAD)), "--json",
-         "--output", str(folder / "table.txt")],
-        cwd=ROOT, capture_output=True, text=True, check=False,
-        env=processes.without_qt({**os.environ, **tiny_vllm.environment(script.file)}))
-    assert ran.returncode == 0, ran.stderr[-4000:]
-    found: dict[str, Any] = json.loads(ran.stdout)
+    found = real.bench(
+        page, folder, tiny_vllm.environment(script.file), "--concurrent", "1,2",
+        "--requests", "8", "--warmup", "0", "--rounds", "2", "--keep-engine", "--unique",
+        "--max-tokens", TOKENS, "--loop-guard", "off", "--engine", "vllm",
+        "--engine-interpreter", engine_python, "--model", tiny_model,
+        "--dtype", "float32", "--eager", "on", "--max-model-len", real.CONTEXT)
     real.figures.append("verso bench, tiny model: " + ", ".join(
         f"{level['concurrency']} at once {level['output_tps']:.0f} tok/s"
         for level in found["levels"]))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +22,8 @@ from PIL import Image
 from desktop.engines.ascend import preparation
 from desktop.protocol.messages import EngineFailed, EngineReady
 from desktop.settings import Values
-from tests.accelerator.real import LARGE, SMALL, Reader, bitmap
+from tests.accelerator.real import LARGE, SMALL, Reader, bench, bitmap
+from tests.engines.ascend import trees
 from tests.support import legacy_vllm, recipe_sources, tiny_vllm
 
 pytestmark = [pytest.mark.engines, pytest.mark.slow, pytest.mark.usefixtures("real_sources")]
@@ -269,3 +271,27 @@ def test_without_an_npu_the_code_runs_as_it_is(real_model: Path, official_code: 
                    for line in engine.recorder.log())
     finally:
         engine.close()
+
+
+def test_its_throughput_is_measured(real_model: Path, official_code: Path, tmp_path: Path,
+                                    started: Real) -> None:
+    """Through the whole application, which looks for CANN; here that is folders."""
+    started.close()
+    started.recite(noise=40)
+    base = tmp_path / "home/Ascend"
+    trees.toolkit(base / "ascend-toolkit/8.1.RC1", "8.1.RC1", platform.machine(), cfg=True)
+    (base / "ascend-toolkit/latest").symlink_to("8.1.RC1")
+    trees.driver(base)
+    variables = {**started.variables, "HOME": str(tmp_path / "home")}
+    found = bench(
+        bitmap(tmp_path, SMALL), tmp_path, variables, "--engine", "ascend-legacy",
+        "--concurrent", "2", "--requests", "4", "--warmup", "0", "--rounds", "1",
+        "--engine-interpreter", str(tiny_vllm.interpreter()), "--model", real_model,
+        "--official-code", official_code, "--max-model-len", 4096)
+    [level] = found["levels"]
+    assert level["failed"] == level["looped"] == 0
+    assert level["cold"]["output_tps"] > 0
+    assert level["ttft_ms"]["p50"] > level["tpot_ms"]["p50"] > 0
+    [each] = level["rounds"]
+    assert [one["output_tokens"] for one in each["requests"]] == [41] * 4
+    assert found["engine"]["versions"]["vllm-ascend"] == "0.8.5rc1"
