@@ -69,15 +69,16 @@ def comparison(result: Result) -> list[dict[str, Any]] | None:
             "pages_per_s": _round(pages),
             "seconds_a_page": _round(1 / pages) if pages else None,
             "ratio": _round(pages / first) if pages and first else None,
-            **_busy(each, result.engine)})
+            **_busy(each)})
     return found
 
 
-def _busy(level: LevelResult, engine: str) -> dict[str, Any]:
+def _busy(level: LevelResult) -> dict[str, Any]:
     """Percent of the measured rounds in which the device computed: the busiest accelerator, else
     the processor. None for servers, whose devices are not seen from here."""
+    elsewhere = level.ready is not None and level.ready.engine == "remote"
     known = [(one.busy_mean, one.device) for one in level.devices
-             if one.busy_mean is not None and engine != "remote"]
+             if one.busy_mean is not None and not elsewhere]
     share, device = max([one for one in known if one[1] != "cpu"] or known, default=(None, None))
     return {"device_busy": _round(share), "device": device}
 
@@ -114,7 +115,7 @@ def level_document(level: LevelResult) -> dict[str, Any]:
         "itl_ms": _milliseconds(level.itl), "latency_ms": _milliseconds(level.latency),
         "outcomes": level.outcomes, "failed": level.failed, "looped": level.looped,
         "engine": _ready(level.ready),
-        "devices": [_summary(each) for each in level.devices],
+        **_busy(level), "devices": [_summary(each) for each in level.devices],
         "samples": [_sample(each, level) for each in level.samples],
     }
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from desktop.benchmark import environment, history, report
 from desktop.benchmark.document import document
@@ -127,9 +128,13 @@ def test_the_busy_share_of_strategies(bench: Any) -> None:
     def shared(engine: str) -> list[tuple[float | None, str | None]]:
         devices = summaries([Sample(0.0, (Reading("cpu", "C", 90.0), Reading("cuda:0", "H", 40.0),
                                           Reading("cuda:1", "H", 60.0)))])
-        ran = replace(result(plan, measured), engine=engine, levels=tuple(
-            replace(level, devices=devices) for level in measured.levels))
-        return [(row["device_busy"], row["device"]) for row in document(ran)["comparison"]]
+        ran = replace(result(plan, measured), levels=tuple(
+            replace(level, devices=devices, ready=structs.replace(level.ready, engine=engine))
+            for level in measured.levels))
+        found = [[(row["device_busy"], row["device"]) for row in rows]
+                 for rows in (document(ran)["comparison"], document(ran)["levels"])]
+        assert found[0] == found[1]
+        return found[0]
     plan = Plan(levels=(2,), strategies=COMPARED[::2], cold=False, warmup=0, rounds=1)
     measured = bench(plan)
     assert shared("vllm") == [(60.0, "cuda:1")] * 2

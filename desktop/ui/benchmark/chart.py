@@ -86,6 +86,13 @@ class Chart(QFrame):
         column.addWidget(self.caption)
         self._small = QFont(font)
         self._left, self._right, self._top = 0.0, 1.0, 1.0
+        # What both draw; each puts them between what it has of its own.
+        self.curve = pg.PlotCurveItem(antialias=True)
+        self.points = pg.ScatterPlotItem(size=8, pxMode=True, hoverable=True, tip=self._tip_of)
+        self.open_points = pg.ScatterPlotItem(size=8, pxMode=True)
+        self.other_curve = pg.PlotCurveItem(antialias=True)
+        self.other_points = pg.ScatterPlotItem(symbol="s", size=8, pxMode=True)
+        self.knee_line = pg.InfiniteLine(angle=90)
         self._build()
         self.apply_theme(theme)
 
@@ -99,7 +106,14 @@ class Chart(QFrame):
 
     def _tint(self) -> None:
         """Give it the theme's colours."""
-        raise NotImplementedError
+        self.curve.setPen(self._pen("accent"))
+        for points, token in ((self.points, "accent"), (self.open_points, "surface")):
+            points.setPen(self._pen("accent"))
+            points.setBrush(colour(self._theme, token))
+        self.other_points.setPen(self._other_pen())
+        self.other_points.setBrush(self._other_pen().color())
+        self.other_curve.setPen(self._other_pen())
+        self.knee_line.setPen(self._pen("warning", 1.5, Qt.PenStyle.DashLine))
 
     def set_shown(self, shown: Shown, other: Shown | None = None) -> None:
         """Draw SHOWN, and OTHER beside it."""
@@ -176,9 +190,6 @@ class Chart(QFrame):
     def _tip(self, row: Row) -> str:
         """A point in words."""
         raise NotImplementedError
-
-    points: pg.ScatterPlotItem
-    open_points: pg.ScatterPlotItem
 
     def _xy(self, rows: Sequence[Row],
             values: Sequence[float | None]) -> tuple[list[float], list[float]]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from desktop.benchmark import metrics
 from desktop.benchmark.plan import Level
-from desktop.benchmark.records import Distribution, Round, Spread
+from desktop.benchmark.records import Distribution, Round, Spread, failed
 from desktop.benchmark.warnings import SCATTER
 from desktop.i18n import _, ngettext
 from desktop.ui import words
@@ -194,9 +194,6 @@ def row_of(level: Mapping[str, Any]) -> Row:
     """LEVEL: of a document."""
     cold = level["cold"]
     steady = level["steady"]
-    accelerators = [one for one in level["devices"] if one["device"] != "cpu"]
-    busy = [one["busy_mean"] for one in accelerators or level["devices"]
-            if one["busy_mean"] is not None]
     rounds = [round_of(one, "measured") for one in level["rounds"]]
     return Row(
         level["strategy"], level["concurrency"], level["ended"],
@@ -206,7 +203,7 @@ def row_of(level: Mapping[str, Any]) -> Row:
         goodput=level["goodput"], steady=_either(steady),
         ttft=_quantiles(level["ttft_ms"]), tpot=_quantiles(level["tpot_ms"]),
         itl=_quantiles(level["itl_ms"]), latency=_quantiles(level["latency_ms"]),
-        failed=level["failed"], looped=level["looped"], busy=max(busy, default=None),
+        failed=level["failed"], looped=level["looped"], busy=level.get("device_busy"),
         slowed=tuple(reason for one in level["devices"] for reason in one["throttled"]),
         start=level["start_seconds"],
         rounds=(*((round_of(cold, "cold"),) if cold else ()), *rounds))
@@ -219,16 +216,11 @@ def round_of(one: Mapping[str, Any], kind: str) -> RoundRow:
         kind, one["number"], one["output_tps"], one["total_tps"], one["pages_per_s"],
         one["chars_per_s"], one["goodput"], _quantiles(one["ttft_ms"]),
         _quantiles(one["tpot_ms"]), _quantiles(one["itl_ms"]), _quantiles(one["latency_ms"]),
-        _failed(outcomes), outcomes.get("loop", 0), one["seconds"])
+        failed(outcomes), outcomes.get("loop", 0), one["seconds"])
 
 
 def _said(error: Mapping[str, str] | None) -> str:
     return " ".join(filter(None, (error["message"], error["hint"]))) if error else ""
-
-
-def _failed(outcomes: Mapping[str, int]) -> int:
-    return sum(count for word, count in outcomes.items()
-               if word not in ("complete", "length", "loop", "blank"))
 
 
 def _either(found: Mapping[str, Any] | None) -> float | None:

@@ -12,7 +12,6 @@ from desktop.ui.benchmark.chart import Chart, place
 from desktop.ui.benchmark.elided import ElidedLabel
 from desktop.ui.benchmark.figures import Row, number
 from desktop.ui.texts import say
-from desktop.ui.theme import colour
 
 
 class LatencyChart(Chart):
@@ -34,18 +33,13 @@ class LatencyChart(Chart):
         self._high = pg.PlotCurveItem(antialias=True)
         self.band = pg.FillBetweenItem(self._low, self._high)
         self.first = pg.PlotCurveItem(antialias=True)
-        self.other_curve = pg.PlotCurveItem(antialias=True)
-        self.other_points = pg.ScatterPlotItem(symbol="s", size=8, pxMode=True)
-        self.curve = pg.PlotCurveItem(antialias=True)
-        self.points = pg.ScatterPlotItem(size=8, pxMode=True, hoverable=True, tip=self._tip_of)
-        self.open_points = pg.ScatterPlotItem(size=8, pxMode=True)
-        self.knee_line = pg.InfiniteLine(angle=90)
         for part in (self._low, self._high, self.band, self.first, self.other_curve,
                      self.other_points, self.curve, self.points, self.open_points,
                      self.knee_line):
             self.plot.addItem(part)
 
     def _tint(self) -> None:
+        super()._tint()
         nothing = QPen(Qt.PenStyle.NoPen)
         self._low.setPen(nothing)
         self._high.setPen(nothing)
@@ -53,14 +47,6 @@ class LatencyChart(Chart):
         ground.setAlpha(45)
         self.band.setBrush(ground)
         self.first.setPen(self._pen("secondary", 1.5, Qt.PenStyle.DotLine))
-        self.curve.setPen(self._pen("accent"))
-        for points, token in ((self.points, "accent"), (self.open_points, "surface")):
-            points.setPen(self._pen("accent"))
-            points.setBrush(colour(self._theme, token))
-        self.other_points.setPen(self._other_pen())
-        self.other_points.setBrush(self._other_pen().color())
-        self.other_curve.setPen(self._other_pen())
-        self.knee_line.setPen(self._pen("warning", 1.5, Qt.PenStyle.DashLine))
 
     def _draw(self) -> None:
         rows = sorted((row for row in self.shown.rows if row.continuous and row.latency),

@@ -44,13 +44,7 @@ class ThroughputChart(Chart):
         self.legend.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.head.addWidget(self.legend, 1)
         self.reference = pg.PlotCurveItem(antialias=True)
-        self.other_curve = pg.PlotCurveItem(antialias=True)
-        self.other_points = pg.ScatterPlotItem(symbol="s", size=8, pxMode=True)
         self.bars = pg.ErrorBarItem(beam=0.0)
-        self.curve = pg.PlotCurveItem(antialias=True)
-        self.points = pg.ScatterPlotItem(size=8, pxMode=True, hoverable=True, tip=self._tip_of)
-        self.open_points = pg.ScatterPlotItem(size=8, pxMode=True)
-        self.knee_line = pg.InfiniteLine(angle=90)
         self.knee_text = pg.TextItem()
         self.reference_text = pg.TextItem()
         for part in (self.reference, self.other_curve, self.other_points, self.bars, self.curve,
@@ -68,16 +62,9 @@ class ThroughputChart(Chart):
         self._place_reference_text()
 
     def _tint(self) -> None:
+        super()._tint()
         self.reference.setPen(self._pen("secondary", 1.5, Qt.PenStyle.DashLine))
-        self.curve.setPen(self._pen("accent"))
-        for points, token in ((self.points, "accent"), (self.open_points, "surface")):
-            points.setPen(self._pen("accent"))
-            points.setBrush(colour(self._theme, token))
-        self.other_points.setPen(self._other_pen())
-        self.other_points.setBrush(self._other_pen().color())
-        self.other_curve.setPen(self._other_pen())
         self.bars.setOpts(pen=self._pen("accent", 1.5))
-        self.knee_line.setPen(self._pen("warning", 1.5, Qt.PenStyle.DashLine))
         self.knee_text.setColor(colour(self._theme, "warning"))
         self.reference_text.setColor(colour(self._theme, "secondary"))
 

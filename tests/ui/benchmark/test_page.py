@@ -1,18 +1,16 @@
-"""The page Benchmark in the real window, on the scripted engine."""
+"""The page Benchmark in the real window, on the scripted engine: tests from beginning to end, keys,
+words."""
 
 from __future__ import annotations
 
 import csv
 import gettext
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
-from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
-from PySide6.QtGui import QAccessible, QDropEvent, QGuiApplication, QImage
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAccessible, QGuiApplication, QImage
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
@@ -25,61 +23,15 @@ from pytestqt.qtbot import QtBot
 
 from desktop import i18n
 from desktop.jobs.events import EngineState, PageState
-from desktop.ui.benchmark import remembered
-from desktop.ui.benchmark.figures import Figure, Row, Shown
 from desktop.ui.benchmark.measuring import Phase
-from desktop.ui.benchmark.page import BenchmarkPage
-from desktop.ui.benchmark.readings import Readings
 from desktop.ui.benchmark.saving import FORMATS
-from desktop.ui.benchmark.tab import BenchmarkTab
 from desktop.ui.benchmark.wish import Wish
 from desktop.ui.main_window import MainWindow
+from tests.ui.benchmark.driving import PAGE, QUICK, Open, opened, run
 from tests.ui.conftest import WAIT
 from tests.ui.test_language import OWN_NAMES, Marked, untranslated
 
-QUICK = Wish(levels="1, 2", warmup=0, rounds=2, cold=False)
-DOCUMENT = {
-    "started": "2026-11-30T10:00:00", "engine": {"name": "e", "model": "", "device": "d",
-                                                 "versions": {}},
-    "plan": {"rounds": 1, "gain": None}, "workload": {"pages": 1, "unique": False}}
-PAGE = {"text": "word " * 20, "delta": 5, "rate": 400, "prompt_tokens": 100}
-
-Open = Callable[..., tuple[MainWindow, BenchmarkTab, BenchmarkPage]]
-
-
-def opened(window: MainWindow, qtbot: QtBot) -> tuple[MainWindow, BenchmarkTab, BenchmarkPage]:
-    window.actions_["benchmark_page"].trigger()
-    tab = window.commands.benchmark
-    qtbot.waitUntil(lambda: tab.page is not None, timeout=WAIT)
-    assert tab.page is not None
-    return window, tab, tab.page
-
-
-@pytest.fixture
-def bench(script: Callable[..., None], request: pytest.FixtureRequest,
-          qtbot: QtBot) -> Iterator[Open]:
-    """``bench(pages=[…])``: a window of its own with the page in front."""
-    made: list[BenchmarkTab] = []
-
-    def call(**content: object) -> tuple[MainWindow, BenchmarkTab, BenchmarkPage]:
-        script(**{"capacity": 8, "model": "m-1", "pages": [PAGE], **content})
-        found = opened(request.getfixturevalue("window"), qtbot)
-        made.append(found[1])
-        return found
-
-    yield call
-    for tab in made:
-        tab.measuring.cancel()
-        qtbot.waitUntil(lambda tab=tab: not tab.measuring.running, timeout=WAIT)
-
-
-def run(tab: BenchmarkTab, page: BenchmarkPage, qtbot: QtBot, wish: Wish = QUICK) -> None:
-    """A test from beginning to end."""
-    page.form.set_wish(wish)
-    with qtbot.waitSignal(tab.measuring.kept, timeout=WAIT):
-        tab.start()
-    qtbot.waitUntil(lambda: not tab.measuring.running, timeout=WAIT)
-    page.draw_now()
+USED = (QAbstractButton, QComboBox, QAbstractSpinBox, QLineEdit, QAbstractItemView)
 
 
 def test_a_test_from_beginning_to_end(bench: Open, qtbot: QtBot, tmp_path: Path) -> None:
@@ -204,97 +156,6 @@ def test_a_test_from_beginning_to_end(bench: Open, qtbot: QtBot, tmp_path: Path)
     assert window.actions_["start_pause"].text() == "Start"
 
 
-def level(row: Row, concurrency: int, speed: float) -> Row:
-    return replace(row, concurrency=concurrency, output=Figure(speed, 1.0), rounds=())
-
-
-def test_the_knee_is_marked_in_charts_and_table(bench: Open, qtbot: QtBot) -> None:
-    window, tab, page = bench()
-    run(tab, page, qtbot)
-    one = page.shown.rows[0]
-    rows = tuple(level(one, n, speed) for n, speed in ((1, 100), (8, 700), (16, 720), (32, 690)))
-    page.set_shown(replace(page.shown, rows=rows))
-    page.draw_now()
-    assert page.shown.reached == 8
-    for chart in (page.throughput, page.latency):
-        assert chart.knee_line.isVisible()
-        assert chart.knee_line.value() == 3
-    assert page.throughput.knee_text.toPlainText() == "knee: 8 · 97 % of the best"
-    knee = page.model.index(1, 0)
-    assert page.model.data(knee) == "8 · knee"
-    assert page.model.data(knee, Qt.ItemDataRole.BackgroundRole).name() == (
-        window.appearance.theme.badge_warning)
-    page.apply.click()
-    assert window.session.values["concurrency"] == 8
-
-
-def test_a_wide_table_fits_into_a_narrow_window(bench: Open, qtbot: QtBot) -> None:
-    window, tab, page = bench()
-    window.resize(1280, 800)
-    run(tab, page, qtbot)
-    one = replace(page.shown.rows[0], goodput=12.5, busy=98.0, ended="failed", error="It died.")
-    rows = tuple(replace(level(one, n, 3456.0), total=Figure(56789.0, 3456.0))
-                 for n in (1, 8, 16, 32, 64, 100))
-    page.set_shown(replace(page.shown, rows=rows))
-    for table in (page.table, page.times):
-        page.tabs.setCurrentWidget(table)
-        table.fit()
-        qtbot.wait(50)
-        assert table.horizontalScrollBar().maximum() == 0
-        assert table.columnWidth(table.model().columnCount() - 1) >= table.fontMetrics(
-            ).horizontalAdvance("failed") + 16
-
-
-def test_the_remark_is_seen_in_the_narrowest_window(bench: Open, qtbot: QtBot) -> None:
-    window, tab, page = bench()
-    run(tab, page, qtbot)
-    keys = [column.key for column in page.model.columns]
-
-    def hidden() -> set[str]:
-        return {key for place, key in enumerate(keys) if page.table.isColumnHidden(place)}
-
-    window.resize(1500, 800)
-    qtbot.waitUntil(lambda: not hidden(), timeout=WAIT)
-    window.resize(1024, 700)
-    qtbot.waitUntil(lambda: "total" in hidden(), timeout=WAIT)
-    qtbot.waitUntil(lambda: page.table.horizontalScrollBar().maximum() == 0, timeout=WAIT)
-    assert hidden() <= {"total", "busy", "cold"}
-    window.resize(1500, 800)
-    qtbot.waitUntil(lambda: not hidden(), timeout=WAIT)
-
-
-def test_what_the_test_takes_is_always_seen(window: MainWindow, qtbot: QtBot) -> None:
-    _window, _tab, page = opened(window, qtbot)
-    window.resize(1024, 700)
-    page.form.set_advanced(True)
-    qtbot.waitUntil(lambda: page.form.scroll.verticalScrollBar().maximum() > 0, timeout=WAIT)
-    card = page.form.card
-    assert not card.visibleRegion().isEmpty()
-    assert card.visibleRegion().boundingRect().height() == card.height()
-    page.form.set_advanced(False)
-    window.commands.show_benchmark(False)
-
-
-def test_the_label_of_the_published_curve_covers_nothing_measured(bench: Open,
-                                                                 qtbot: QtBot) -> None:
-    _window, tab, page = bench()
-    run(tab, page, qtbot)
-    one = page.shown.rows[0]
-    chart = page.throughput
-    for speeds in ((152, 303, 552, 999, 1623, 2332), (40, 60, 110, 230, 330, 420),
-                   (400, 420, 410, 430, 440, 430)):
-        rows = tuple(level(one, 2 ** n, speed) for n, speed in enumerate(speeds))
-        page.set_shown(replace(page.shown, rows=rows))
-        page.draw_now()
-        assert chart.reference_text.isVisible()
-        label = chart.reference_text.mapRectToParent(chart.reference_text.boundingRect())
-        xs, ys = chart.curve.getData()
-        at = np.linspace(xs[0], xs[-1], 500)
-        covered = [x for x, y in zip(at, np.interp(at, xs, ys), strict=True)
-                   if label.contains(x, y)]
-        assert covered == [], speeds
-
-
 def test_conversion_is_paused_and_goes_on(bench: Open, qtbot: QtBot, sample_pdf: Path) -> None:
     slow = {**PAGE, "rate": 40}
     window, tab, page = bench(pages=[slow])
@@ -383,101 +244,6 @@ def test_an_engine_without_tokens(bench: Open, qtbot: QtBot) -> None:
         row.pages.mean for row in page.shown.rows]
 
 
-def test_what_is_said_of_caches_follows_the_form(window: MainWindow, qtbot: QtBot) -> None:
-    _window, _tab, page = opened(window, qtbot)
-    qtbot.waitUntil(lambda: "3 pages" in page.form.facts.text(), timeout=WAIT)
-    page.form.unique.click()
-    qtbot.waitUntil(lambda: "caches cannot help" in page.form.facts.text(), timeout=WAIT)
-    page.form.unique.click()
-    qtbot.waitUntil(lambda: "caches cannot help" not in page.form.facts.text(), timeout=WAIT)
-    window.commands.show_benchmark(False)
-
-
-def test_a_long_name_ends_in_dots(window: MainWindow, qtbot: QtBot, tmp_path: Path,
-                                  sample_pdf: Path) -> None:
-    _window, tab, page = opened(window, qtbot)
-    window.resize(1024, 700)
-    file = tmp_path / f"{'annual-report_' * 12}2025.pdf"
-    file.write_bytes(sample_pdf.read_bytes())
-    page.form.set_paths([str(file)])
-    facts = page.form.facts
-    qtbot.waitUntil(lambda: "…" in facts.text(), timeout=WAIT)
-    assert file.name in facts.toolTip()
-    assert file.name in facts.accessibleName()
-    widest = max(facts.fontMetrics().horizontalAdvance(word) for word in facts.text().split(" "))
-    assert widest <= facts.width()
-    wide = page.width()
-    tab._show(Shown(name="a name " * 60, document=DOCUMENT), Readings())
-    qtbot.wait(50)
-    assert page.width() == wide
-    assert page.live.title.shown_text().endswith("…")
-    assert page.live.title.toolTip() == page.live.title.text()
-    tab._show(Shown(), Readings())
-    page.form.set_wish(Wish())
-    window.commands.show_benchmark(False)
-
-
-def test_strategies_are_compared_in_the_remarks(bench: Open, qtbot: QtBot) -> None:
-    _window, tab, page = bench()
-    run(tab, page, qtbot, replace(QUICK, levels="4", strategy="compare", rounds=1))
-    said = [page.remarks.item(line).text() for line in range(page.remarks.count())]
-    assert sum("times as fast as one by one, with" in one for one in said) == 2
-    assert [row.label for row in page.shown.rows] == ["one by one", "in batches of 4", "4"]
-
-
-def test_files_that_do_not_exist_say_so(bench: Open, qtbot: QtBot, tmp_path: Path) -> None:
-    window, tab, page = bench()
-    page.form.set_wish(Wish(pages="chosen"))
-    tab.start()
-    assert "No pages are chosen" in window.toast.text.text()
-    assert not tab.measuring.running
-    page.form.set_paths([str(tmp_path / "gone.pdf")])
-    qtbot.waitUntil(lambda: page.form.facts.property("role") == "error"
-                    and "gone.pdf" in page.form.facts.text(), timeout=WAIT)
-    tab.start()
-    qtbot.waitUntil(lambda: not tab.measuring.running, timeout=WAIT)
-    assert page.shown.rows == ()
-    qtbot.waitUntil(lambda: "does not exist" in window.toast.text.text(), timeout=WAIT)
-
-
-def test_dropped_files_are_measured_with(window: MainWindow, qtbot: QtBot,
-                                         sample_pdf: Path) -> None:
-    _window, _tab, page = opened(window, qtbot)
-    mime = QMimeData()
-    mime.setUrls([QUrl.fromLocalFile(str(sample_pdf))])
-    event = QDropEvent(QPointF(400, 300), Qt.DropAction.CopyAction, mime,
-                       Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
-    window.dropEvent(event)
-    assert page.form.wish().paths == (str(sample_pdf),)
-    qtbot.waitUntil(lambda: sample_pdf.name in page.form.facts.text(), timeout=WAIT)
-    assert window.model.documents() == []
-    window.commands.show_benchmark(False)
-
-
-def test_a_wish_that_cannot_be_says_why_and_is_not_started(window: MainWindow,
-                                                           qtbot: QtBot) -> None:
-    _window, tab, page = opened(window, qtbot)
-    page.form.set_wish(Wish(levels="many"))
-    assert page.form.plan is None
-    assert "many" in page.form.preview.text()
-    assert page.form.preview.property("role") == "error"
-    tab.start()
-    assert not tab.measuring.running
-    page.form.set_wish(Wish())
-    assert page.form.preview.property("role") == ""
-    window.commands.show_benchmark(False)
-
-
-def test_the_form_is_remembered(window: MainWindow, qtbot: QtBot) -> None:
-    _window, _tab, page = opened(window, qtbot)
-    page.form.set_wish(Wish(levels="3, 5", rounds=4, ttft=250))
-    qtbot.waitUntil(lambda: remembered.form()[0].levels == "3, 5",
-                    timeout=WAIT)
-    assert remembered.form()[0] == page.form.wish()
-    page.form.set_wish(Wish())
-    window.commands.show_benchmark(False)
-
-
 def test_keys_reach_the_page_in_front(window: MainWindow, qtbot: QtBot) -> None:
     _window, _tab, page = opened(window, qtbot)
     actions = window.actions_
@@ -502,9 +268,6 @@ def test_docks_come_back_and_are_saved_as_they_were(window: MainWindow, qtbot: Q
     window.commands.show_benchmark(False)
     assert window.settings_dock.isVisible()
     assert window._docks is None
-
-
-USED = (QAbstractButton, QComboBox, QAbstractSpinBox, QLineEdit, QAbstractItemView)
 
 
 def test_everything_has_a_name_and_is_reached_by_keyboard(window: MainWindow,
