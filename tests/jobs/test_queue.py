@@ -73,9 +73,10 @@ def test_the_page_looked_at_goes_first(play: Player, pdf: Pdf) -> None:
     assert p.session.wait(PATIENCE)
     order = p.heard.finished_order()
     assert order[0] == "1-20"
-    assert order.index("1-29") <= 4  # behind what was begun, before what was only drawn
+    assert order.index("1-29") <= 5  # behind what was begun, before what was only drawn
+    # Several processes draw, so neighbours may change places.
     rest = [int(page_id[2:]) for page_id in order if page_id not in ("1-20", "1-29")]
-    assert rest == sorted(rest)
+    assert sorted(rest) == list(range(1, len(rest) + 1))
 
 
 def test_the_page_looked_at_begins_although_the_engine_is_busy(play: Player, pdf: Pdf) -> None:
@@ -127,7 +128,7 @@ def test_page_ranges(play: Player, pdf: Pdf) -> None:
     p = play()
     (document,) = p.add(pdf(9), page_range="2-3, 7")
     p.finish()
-    assert p.heard.finished_order() == ["1-2", "1-3", "1-7"]
+    assert sorted(p.heard.finished_order()) == ["1-2", "1-3", "1-7"]
     p.session.set_page_range(document, "3-4").result(PATIENCE)
     assert p.session.wait(PATIENCE)
     view = p.heard.document(document)
