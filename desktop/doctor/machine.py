@@ -14,6 +14,7 @@ from pathlib import Path
 from desktop import paths
 from desktop.doctor import gpus
 from desktop.engines.vllm.devices import host_memory
+from desktop.errors import Problem
 from desktop.models import places
 
 DISK_SECONDS = 5.0
@@ -48,6 +49,16 @@ class Machine:
     """What the container or service it runs in may take; 0: no limit."""
     disks: tuple[Disk, ...]
     gpus: gpus.Gpus
+
+    def told_of(self, problem: Problem) -> bool:
+        """Whether PROBLEM is what is told of a folder of Verso's own: it is every engine's, too."""
+        return problem.line() in {disk.problem for disk in self.disks}
+
+    def disks_to_tell(self) -> tuple[Disk, ...]:
+        """The disks, but for those of which an earlier one says all: the models lie in the data's
+        folder."""
+        return tuple(disk for number, disk in enumerate(self.disks) if not disk.problem
+                     or disk.problem not in {each.problem for each in self.disks[:number]})
 
 
 def look() -> Machine:

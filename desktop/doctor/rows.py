@@ -123,7 +123,7 @@ def _machine(found: Diagnosis, told: Sequence[Problem]) -> Iterator[Row]:
     if machine.memory_total:
         yield _with(Row(_("Memory"), _memory(machine), Mark.GOOD),
                     [each for each in told if each.code == "ascend.host_memory"], Mark.DOUBT)
-    for disk in machine.disks:
+    for disk in machine.disks_to_tell():
         yield _disk(disk, told)
     for problem in found.settings:
         yield Row(_("Settings"), problem.message, Mark.DOUBT, hint=problem.hint,
@@ -183,8 +183,9 @@ def _engine(found: Diagnosis, each: Examination) -> Row:
     # An engine that nobody uses may well not be there.
     mark = Mark.GOOD if starts else Mark.WRONG if chosen else Mark.NOTE
     text = (_("the chosen one") + ". " if chosen else "") + _(each.entry.summary)
-    problems = tuple(problem for problem in each.problems if not problem.code.startswith("model."))
-    if not starts and each.can_start:
+    problems = tuple(problem for problem in each.problems if not (
+        problem.code.startswith("model.") or found.machine.told_of(problem)))
+    if not starts and (each.can_start or any(map(found.machine.told_of, each.problems))):
         text += " " + _("What it lacks is told above.")
     notes = each.notes if not each.servers else ()
     if each.last is not None:
@@ -234,8 +235,9 @@ def _servers(found: Diagnosis) -> Iterator[Row]:
     for each in filter(_remote, found.engines):
         chosen = each.entry.name == found.chosen
         broken = {server.problem for server in each.servers}
-        problems = tuple(problem for problem in each.problems if problem not in broken)
-        row = replace(_engine(found, each), problems=problems)
+        row = _engine(found, each)
+        problems = tuple(problem for problem in row.problems if problem not in broken)
+        row = replace(row, problems=problems)
         if not chosen and [problem.code for problem in problems] == ["remote.no_servers"]:
             row = replace(row, problems=(), word=_("none set"), mark=Mark.NOTE)
         yield row

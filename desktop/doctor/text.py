@@ -34,7 +34,7 @@ def lines(found: Diagnosis) -> Iterator[str]:
     yield ""
     yield _("ENGINES")
     for examined in found.engines:
-        yield from _engine(examined, examined.entry.name == found.chosen, found.starts(examined))
+        yield from _engine(found, examined)
     if found.prepared is not None:
         yield ""
         yield _("PREPARED CODE")
@@ -98,7 +98,7 @@ def _machine(found: Machine) -> Iterator[str]:
         if found.memory_limit and found.memory_limit < found.memory_total:
             memory += _(", this process may take {limit}").format(limit=size(found.memory_limit))
         yield from fact(_("Memory"), memory)
-    for disk in found.disks:
+    for disk in found.disks_to_tell():
         yield from fact(_("Disk"), _disk(disk))
     gpus = found.gpus
     if gpus.problem is not None:
@@ -130,13 +130,18 @@ def _disk(disk: Disk) -> str:
                                                       what=what)
 
 
-def _engine(found: Examination, chosen: bool, starts: bool) -> Iterator[str]:
+def _engine(diagnosis: Diagnosis, found: Examination) -> Iterator[str]:
+    starts = diagnosis.starts(found)
     mark = "✓" if starts else "✗"
     state = _("can start") if starts else _("cannot start")
     title = f"{_(found.entry.title)} ({found.entry.name})"
-    yield f"  {mark} {title}: {state}" + (_(" – the chosen one") if chosen else "")
+    yield f"  {mark} {title}: {state}" + (
+        _(" – the chosen one") if found.entry.name == diagnosis.chosen else "")
     for problem in found.problems:
-        yield from write_problem("✗", problem, 4)
+        if diagnosis.machine.told_of(problem):
+            yield "    " + _("See above, under MACHINE.")
+        else:
+            yield from write_problem("✗", problem, 4)
     if found.can_start and not starts:
         yield "    " + _("See above, under ASCEND.")
     if found.interpreter is not None:

@@ -7,17 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from desktop.doctor import ascend, diagnosis, gpus, prepared, rows
+from desktop.doctor import ascend, diagnosis, engines, gpus, prepared, rows, text
 from desktop.doctor.engines import Examination, Model
 from desktop.doctor.machine import Disk, Machine, look
 from desktop.doctor.marks import Mark, Row, worst
 from desktop.engines.model.weights import Weights
-from desktop.engines.registry import EngineEntry
+from desktop.engines.registry import EngineEntry, entry
 from desktop.engines.remote.errors import Unreachable
 from desktop.engines.remote.probe import Report as ServerReport
 from desktop.engines.vllm.devices import Device, User
 from desktop.errors import Problem
 from desktop.models.errors import ModelMissing
+from desktop.settings import Values
 from tests.doctor.ascend_tree import GIB, healthy
 from tests.doctor.row_checks import ASCEND, EMBEDDED, MACHINE
 
@@ -130,6 +131,24 @@ def test_a_folder_that_verso_cannot_use(tmp_path: Path, monkeypatch: pytest.Monk
     assert row.mark is Mark.WRONG
     assert "VERSO_CACHE_DIR" in row.found
     assert [bool(disk.problem) for disk in looked.disks] == [False, False, True]
+
+
+def test_a_folder_that_every_engine_needs_is_told_once(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The models lie in the data's folder, and no engine starts without it."""
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("VERSO_DATA_DIR", str(tmp_path / "file" / "verso"))
+    examined = [engines.examine(entry(name), Values({}), thorough=False)
+                for name in ("embedded", "vllm", "remote")]
+    assert [[problem.code for problem in each.problems] for each in examined] == [
+        ["paths.folder"]] * 3
+    found = of(*examined, machine=look())
+    shown = every(found)
+    assert sum("VERSO_DATA_DIR" in line for row in shown for line in row.lines()) == 1
+    assert sum("told above" in row.found for row in shown) == 3
+    lines = list(text.lines(found))
+    assert sum("VERSO_DATA_DIR" in line for line in lines) == 1
+    assert lines.count("    See above, under MACHINE.") == 3
 
 
 def test_the_machine_and_its_gpus() -> None:
