@@ -43,9 +43,11 @@ class Npus:
     problem: Problem | None = None
 
 
-def look(tool: str, environment: Mapping[str, str], seconds: float = SECONDS) -> Npus:
-    """Ask the npu-smi at TOOL; raises nothing. Each question takes at most SECONDS: two
-    of them, and two a card more where its table is of an unknown kind."""
+def look(tool: str, environment: Mapping[str, str], seconds: float | None = None) -> Npus:
+    """Ask the npu-smi at TOOL; raises nothing. Each question takes at most SECONDS (None: as
+    long as a driver in good health may take): two of them, and two a card more where its table
+    is of an unknown kind."""
+    seconds = SECONDS if seconds is None else seconds
     said = _ask(tool, ("info",), environment, seconds)
     if isinstance(said, Problem):
         return Npus(tool=tool, problem=said)

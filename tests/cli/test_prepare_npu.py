@@ -11,7 +11,7 @@ import pytest
 from desktop.cli import prepare_npu
 from desktop.engines.ascend.preparation import layout, packages
 from tests.cli.conftest import Verso
-from tests.support import official_code
+from tests.support import official_code, programs
 
 
 @pytest.fixture
@@ -27,11 +27,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def python(tmp_path: Path) -> str:
     """An interpreter whose pip has everything but one package."""
     program = tmp_path / "python"
-    program.write_text("#!/bin/sh\nfor last; do :; done\n"
-                       "[ $last = img2pdf ] && { echo 'ERROR: no wheel' >&2; exit 1; }\n"
-                       f"echo $last >> {tmp_path / 'installed'}\n")
-    program.chmod(0o755)
-    return str(program)
+    return str(programs.write(program, "#!/bin/sh\nfor last; do :; done\n"
+                              "[ $last = img2pdf ] && { echo 'ERROR: no wheel' >&2; exit 1; }\n"
+                              f"echo $last >> {tmp_path / 'installed'}\n"))
 
 
 def test_the_one_step(verso: Verso, here: Path, python: str, tmp_path: Path) -> None:
@@ -53,9 +51,8 @@ def test_the_one_step(verso: Verso, here: Path, python: str, tmp_path: Path) -> 
 
 def test_what_keeps_all_packages_off_is_said_once(verso: Verso, here: Path,
                                                   tmp_path: Path) -> None:
-    python = tmp_path / "python"
-    python.write_text('#!/bin/sh\necho "$0: No module named pip" >&2\nexit 1\n')
-    python.chmod(0o755)
+    python = programs.write(tmp_path / "python",
+                            '#!/bin/sh\necho "$0: No module named pip" >&2\nexit 1\n')
     ran = verso("prepare-npu", "--engine-interpreter", python, "--index-url", "http://i/simple")
     assert ran.status == 0
     complaint, = ran.complaints

@@ -15,7 +15,7 @@ from desktop.settings import Values
 from desktop.settings.store import Store
 from tests.cli.conftest import ROOT, Verso, command
 from tests.engines.ascend import trees
-from tests.support import environments, processes
+from tests.support import environments, processes, programs
 
 PARTS = {"vllm-ascend": "vllm_ascend", "vllm": "vllm", "torch-npu": "torch_npu"}
 
@@ -113,7 +113,7 @@ def test_an_interpreter_without_vllm_ascend(verso: Verso, home: Path, tmp_path: 
 def test_no_interpreter(verso: Verso, tmp_path: Path, what: str) -> None:
     program = tmp_path / "python"
     if what != "missing":
-        trees.file(program, "#!/bin/sh\necho I am something else >&2; exit 4\n")
+        programs.write(program, "#!/bin/sh\necho I am something else >&2; exit 4\n")
         program.chmod(0o755 if what == "not a Python" else 0o644)
     ran = verso("doctor", "--print-env", "--engine-interpreter", program)
     assert ran.status == 1

@@ -12,6 +12,7 @@ from desktop.doctor.gpus import Gpus
 from desktop.doctor.machine import Disk, Machine
 from desktop.settings import Values
 from tests.engines.ascend import trees
+from tests.support import programs
 
 SAMPLES = Path(__file__).parent / "npu_smi"
 GIB = 1 << 30
@@ -57,10 +58,9 @@ class Tree:
     def smi(self, said: str, status: int = 0, mapping: str = "map-910b") -> None:
         """What npu-smi answers to "info" from now on, and to "info -m" the sample MAPPING."""
         table = self.file("/samples/info.txt", said)
-        tool = self.file("/usr/local/bin/npu-smi", (
+        programs.write(self.root / "usr/local/bin/npu-smi", (
             f'#!/bin/sh\ncase "$*" in info) cat {table}; exit {status};;'
             f' "info -m") cat {SAMPLES}/{mapping}.txt;; *) exit 1;; esac\n'))
-        tool.chmod(0o755)
 
     def look(self, **settings: object) -> ascend.Report:
         """Examine it."""
@@ -68,8 +68,8 @@ class Tree:
         machine = Machine("Linux", self.python, "/usr/bin/python", 64, self.memory, self.memory,
                           self.limit, (Disk("models", "/data/models", self.disk, 2 * self.disk),),
                           Gpus())
-        python = self.file("/opt/engine/python", f"#!/bin/sh\ncat <<'END'\n{self.experts}\nEND\n")
-        python.chmod(0o755)
+        python = programs.write(self.root / "opt/engine/python",
+                                f"#!/bin/sh\ncat <<'END'\n{self.experts}\nEND\n")
         report = Interpreter(str(python), self.python, self.prefix, self.versions)
         return ascend.look(values, machine, report, environ=self.environment, root=str(self.root))
 

@@ -10,6 +10,7 @@ import pytest
 
 from desktop.doctor import ascend_smi
 from desktop.doctor.ascend_smi import Holder
+from tests.support import programs
 
 SAMPLES = Path(__file__).parent / "npu_smi"
 MIB = 1 << 20
@@ -29,10 +30,8 @@ def smi(tmp_path: Path) -> Callable[..., str]:
         for number, (words, text) in enumerate(said.items()):
             (tmp_path / f"{number}.txt").write_text(text)
             cases += f'"{words}") cat {tmp_path}/{number}.txt; exit {status};;\n'
-        tool.write_text(script or (
-            f'#!/bin/sh\ncase "$*" in\n{cases}esac\necho "no" >&2\nexit 255\n'))
-        tool.chmod(0o755)
-        return str(tool)
+        return str(programs.write(tool, script or (
+            f'#!/bin/sh\ncase "$*" in\n{cases}esac\necho "no" >&2\nexit 255\n')))
 
     return make
 

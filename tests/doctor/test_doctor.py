@@ -22,7 +22,7 @@ from desktop.doctor import diagnosis, engines, gpus, text
 from desktop.engines.registry import EngineEntry, entry
 from desktop.settings import Values
 from tests.cli.conftest import Verso, verso
-from tests.support import environments
+from tests.support import environments, programs
 
 __all__ = ["verso"]  # a fixture
 
@@ -48,12 +48,10 @@ def smi(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Path]:
              script: str = "", cuda: str = "13.0") -> Path:
         tool = folder / "nvidia-smi"
         lines = {"gpu": "\n".join(gpus), "apps": "\n".join(processes)}
-        tool.write_text("#!/bin/sh\n" + (script or (
+        return programs.write(tool, "#!/bin/sh\n" + (script or (
             f"[ $# != 0 ] || {{ echo '| NVIDIA-SMI 580.65  CUDA Version: {cuda}  |'; exit; }}\n"
             f"case \"$1\" in --query-gpu=*) cat <<'END'\n{lines['gpu']}\nEND\n;;"
             f" *) cat <<'END'\n{lines['apps']}\nEND\n;; esac\n")))
-        tool.chmod(0o755)
-        return tool
 
     return make
 

@@ -17,7 +17,7 @@ from desktop.jobs.preparing import needs_preparing, prepare
 from desktop.jobs.session import Session
 from desktop.settings import Values
 from tests.jobs.conftest import SHORT, Heard
-from tests.support import environments
+from tests.support import environments, programs
 
 VLLM = registry.EngineEntry("vllm", "vLLM", "", "nowhere:Engine", needs=("vllm",), arguments=True)
 
@@ -142,9 +142,7 @@ def test_pages_are_read_under_the_chosen_interpreter_and_a_change_restarts_the_e
 
 def test_closing_does_not_wait_for_a_check(
         stage: Callable[[Values], Stage], tmp_path: Path, model: Path) -> None:
-    slow = tmp_path / "slow-python"
-    slow.write_text("#!/bin/sh\nsleep 600\n")
-    slow.chmod(0o755)
+    slow = programs.write(tmp_path / "slow-python", "#!/bin/sh\nsleep 600\n")
     one = stage(Values({"engine": "vllm", "model": str(model),
                         "engine_interpreter": str(slow)}))
     one.session.warm_up()
@@ -156,9 +154,7 @@ def test_closing_does_not_wait_for_a_check(
 
 def test_another_engine_does_not_wait_for_a_check(
         stage: Callable[[Values], Stage], tmp_path: Path, model: Path) -> None:
-    slow = tmp_path / "slow-python"
-    slow.write_text("#!/bin/sh\nsleep 600\n")
-    slow.chmod(0o755)
+    slow = programs.write(tmp_path / "slow-python", "#!/bin/sh\nsleep 600\n")
     values = Values({"engine": "vllm", "model": str(model), "engine_interpreter": str(slow)})
     one = stage(values)
     one.session.warm_up()

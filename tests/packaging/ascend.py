@@ -9,6 +9,7 @@ from pathlib import Path
 
 from desktop.engines.ascend.support import BEST
 from desktop.settings.store import Store
+from tests.support import programs
 from tests.support.data import ROOT
 
 HERE = ROOT / "packaging/ascend"
@@ -48,10 +49,8 @@ class Machine:
                     "VERSO_TEST_MACHINE": str(self.root)}
 
     def docker(self, name: str, script: str = "") -> None:
-        tool = self.bin / name
-        tool.write_text("#!/bin/sh\n" + (script or (
+        programs.write(self.bin / name, "#!/bin/sh\n" + (script or (
             'for word; do printf "%s\\n" "$word"; done > "$CALLS"\n')))
-        tool.chmod(0o755)
 
     def file(self, path: str, text: str = "") -> Path:
         made = self.root / path.lstrip("/")
@@ -103,21 +102,18 @@ case "$*" in
   "-m uv python find "*) echo "$MANAGED" ;;
 esac
 """)
-        self.managed = folder / "managed"
-        self.managed.write_text(
+        self.managed = programs.write(
+            folder / "managed",
             '#!/bin/sh\necho "managed $*" >> "$CALLS"\nmkdir -p "$3/bin"\n'
             'cp "$ENVIRONMENT" "$3/bin/python"; cp "$VERSO" "$3/bin/verso"\n')
-        self.environment = folder / "environment"
-        self.environment.write_text(f"""#!/bin/sh
+        self.environment = programs.write(folder / "environment", f"""#!/bin/sh
 echo "python $*" >> "$CALLS"
 [ "$1" != - ] || exec {sys.executable} "$@"
 for word; do case "$word" in */tmp.*) cat "$word" > "$CALLS.list" ;; esac; done
 """)
-        self.verso = folder / "verso"
-        self.verso.write_text('#!/bin/sh\necho "verso $* in $PWD, PYTHONPATH=$PYTHONPATH" '
-                              '>> "$CALLS"\n')
-        for made in (self.environment, self.verso, self.managed):
-            made.chmod(0o755)
+        self.verso = programs.write(
+            folder / "verso",
+            '#!/bin/sh\necho "verso $* in $PWD, PYTHONPATH=$PYTHONPATH" >> "$CALLS"\n')
         self.tool("uname", f'case "$*" in -m) echo {machine};; *) echo Linux;; esac\n')
         self.tool("getconf", f"echo glibc {glibc}\n")
         self.tool("apt-get", 'echo "apt-get $*" >> "$CALLS"\n')
@@ -131,8 +127,7 @@ for word; do case "$word" in */tmp.*) cat "$word" > "$CALLS.list" ;; esac; done
                     "TMPDIR": "/tmp"}
 
     def tool(self, name: str, text: str) -> None:
-        (self.bin / name).write_text("#!/bin/sh\n" + text)
-        (self.bin / name).chmod(0o755)
+        programs.write(self.bin / name, "#!/bin/sh\n" + text)
 
     def install(self, stack: str, **env: str) -> list[str]:
         ran = subprocess.run([HERE / "install", stack], env={**self.env, **env},

@@ -4,7 +4,6 @@ what it refuses. From end to end it runs in ``tests/accelerator/test_ascend.py``
 from __future__ import annotations
 
 import os
-import stat
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -25,7 +24,7 @@ from desktop.engines.vllm.output import OutputTail
 from desktop.errors import VersoError
 from desktop.settings import Values, setting
 from tests.engines.ascend.test_contracts import fields
-from tests.support import ascend_sources
+from tests.support import ascend_sources, programs
 
 SAMPLES = Path(__file__).resolve().parents[2] / "doctor" / "npu_smi"
 KNOWN = frozenset({
@@ -223,15 +222,13 @@ def test_versions_that_do_not_go_together_are_told_as_such(
 def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """``tool(table, mapping, status)``: an npu-smi on the path that prints these samples."""
     def make(table: str, mapping: str = "", status: int = 0) -> None:
-        path = tmp_path / "bin/npu-smi"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(
+        programs.write(
+            tmp_path / "bin/npu-smi",
             "#!/bin/sh\n"
             f"[ -z \"$ASCEND_RT_VISIBLE_DEVICES\" ] || exit 9\n"
             f"case \"$*\" in info) cat '{SAMPLES / table}' ;; 'info -m') "
             f"{f'cat {SAMPLES / mapping}' if mapping else 'exit 1'} ;; *) exit 2 ;; esac\n"
             f"exit {status}\n")
-        path.chmod(path.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     monkeypatch.setattr(smi, "PLACES", ())
     return make

@@ -16,7 +16,7 @@ import pytest
 
 from desktop.engines.ascend import preparation
 from desktop.engines.ascend.preparation import layout, target
-from tests.support import recipe_sources
+from tests.support import programs, recipe_sources
 
 
 class Both(NamedTuple):
@@ -39,9 +39,8 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Both:
     source = folder / "source"
     shutil.copytree(official, source)
     tools = folder / "tools"
-    tools.mkdir()
-    (tools / "pip").write_text("#!/bin/sh\nexit 0\n")  # it would install into the test's Python
-    (tools / "pip").chmod(0o755)
+    # It would install into the test's Python.
+    programs.write(tools / "pip", "#!/bin/sh\nexit 0\n")
     subprocess.run(["bash", script, source, folder / "recipe"], check=True, capture_output=True,
                    env={**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"})
     before = _read(source)

@@ -12,7 +12,7 @@ import pytest
 
 from desktop.engines.ascend.preparation import layout, official, packages
 from desktop.engines.ascend.preparation.errors import SourceMissing, SourceNotFetched
-from tests.support import official_code
+from tests.support import official_code, programs
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="no git here")
 
@@ -83,7 +83,7 @@ def test_without_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def python(tmp_path: Path) -> str:
     """An interpreter that notes how pip is called and fails for one package."""
     program = tmp_path / "python"
-    program.write_text(f"""#!{sys.executable}
+    return str(programs.write(program, f"""#!{sys.executable}
 import os, sys
 with open({str(tmp_path / "calls")!r}, "a") as file:
     print(*sys.argv[1:], os.environ.get("https_proxy"), file=file)
@@ -91,9 +91,7 @@ if sys.argv[-1] == "triton-ascend":
     print("WARNING: something\\nERROR: Could not find a version that satisfies triton-ascend\\n"
           "ERROR: No matching distribution found for triton-ascend\\nnote: x", file=sys.stderr)
     sys.exit(1)
-""")
-    program.chmod(0o755)
-    return str(program)
+"""))
 
 
 def test_each_package_is_tried_and_one_that_fails_does_not_stop_the_others(
@@ -133,9 +131,7 @@ def test_an_interpreter_without_pip_or_that_is_none(tmp_path: Path) -> None:
     failed = packages.install(str(tmp_path / "nothing"))
     assert [one.package for one in failed] == list(packages.PACKAGES)
     assert "No such file" in failed[0].reason
-    quiet = tmp_path / "quiet"
-    quiet.write_text("#!/bin/sh\nexit 3\n")
-    quiet.chmod(0o755)
+    quiet = programs.write(tmp_path / "quiet", "#!/bin/sh\nexit 3\n")
     assert packages.install(str(quiet))[0].reason
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True,
                    env={**os.environ, "PYTHONNOUSERSITE": "1"})

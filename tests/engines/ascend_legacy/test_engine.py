@@ -17,7 +17,7 @@ from desktop.engines.vllm.output import OutputTail
 from desktop.protocol.messages import EngineFailed
 from desktop.settings import Values
 from tests.accelerator.real import LARGE, SMALL, Reader
-from tests.support import legacy_vllm
+from tests.support import legacy_vllm, programs
 from tests.support.data import ROOT
 from tests.support.legacy_vllm import Recital
 
@@ -159,10 +159,8 @@ def smi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An npu-smi that shows two NPUs, of which another program holds the second."""
     tables = ROOT / "tests" / "doctor" / "npu_smi"
     program = tmp_path / "bin" / "npu-smi"
-    program.parent.mkdir()
-    program.write_text(f"#!/bin/sh\n[ \"$2\" = -m ] && exec cat {tables}/map-910b.txt\n"
-                       f"exec cat {tables}/910b-24.1.txt\n")
-    program.chmod(0o755)
+    programs.write(program, f"#!/bin/sh\n[ \"$2\" = -m ] && exec cat {tables}/map-910b.txt\n"
+                   f"exec cat {tables}/910b-24.1.txt\n")
     monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
 
 
