@@ -217,12 +217,12 @@ def examine(asked: str, needs: Sequence[str] = (), *, thorough: bool = False,
 
 
 def check(asked: str, needs: Sequence[str], *, cancel: threading.Event | None = None,
-          official: bool = False) -> str:
-    """The program to start the worker with; raises what :func:`examine` finds wrong first."""
+          official: bool = False) -> Report:
+    """The interpreter to start the worker with; raises what :func:`examine` finds wrong first."""
     report = examine(asked, needs, cancel=cancel, official=official)
     if report.problems:
         raise _Wrong(report.problems[0])
-    return report.path
+    return report
 
 
 def missing_here(entry: EngineEntry, *, choosable: bool = True) -> VersoError | None:

@@ -230,10 +230,8 @@ def _stack(report: interpreter.Report) -> Problem | None:
     no vLLM, which is told otherwise."""
     if "vllm" not in report.versions:
         return None
-    of = report.versions.get
     try:
-        stack.check(stack.Stack(of("vllm", ""), of("vllm-ascend", ""), of("torch", ""),
-                                of("torch-npu", ""), of("transformers", "")))
+        stack.check(stack.of(report.versions))
     except VersoError as error:
         return error.problem()
     return None

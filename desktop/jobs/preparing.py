@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from desktop.client import interpreter, npu
-from desktop.engines.ascend_legacy import official
+from desktop.engines.ascend_legacy import official, stack
 from desktop.engines.registry import entry
 from desktop.models import places
 from desktop.settings import Values, setting
@@ -37,7 +37,8 @@ def prepare(values: Values, arguments: Mapping[str, str], fallback: str | None =
     ``--engine-arg``, FALLBACK the Python where the setting names none.
 
     Blocks for seconds; CANCEL ends it early. Raises VersoError with a way out: an interpreter
-    that cannot be used, no model, no official code, an NPU without its toolkit or driver.
+    that cannot be used, one with other versions than the official code runs on, no model, no
+    official code, an NPU without its toolkit or driver – what would be the first to see to first.
     """
     engine = entry(values["engine"])
     settings: dict[str, Any] = values.as_dict()
@@ -49,10 +50,15 @@ def prepare(values: Values, arguments: Mapping[str, str], fallback: str | None =
     if setting("engine_interpreter").applies_to(engine.name):
         asked = str(values["engine_interpreter"]) or fallback or ""
         if asked:
-            program = interpreter.check(asked, engine.needs, cancel=cancel,
-                                        official=engine.official)
+            found = interpreter.check(asked, engine.needs, cancel=cancel,
+                                      official=engine.official)
+            program = found.path
+            if engine.official:
+                stack.check(stack.of(found.versions))
         elif (missing := interpreter.missing_here(engine)) is not None:
             raise missing
+        elif engine.official:
+            stack.check(stack.installed())
     if setting("model").applies_to(engine.name):
         # Whether it is complete, and of the right kind, the engine says.
         settings["model"] = str(places.locate(values))

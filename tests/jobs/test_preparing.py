@@ -78,6 +78,30 @@ def test_the_downloaded_model_is_found_by_itself(environment: Path, verso_home: 
     assert prepare(values, {}).settings["model"] == str(folder)
 
 
+@pytest.mark.parametrize(("vllm", "code"), [
+    ("0.18.0", "legacy.version"), ("0.8.5.post1", "model.missing")])
+def test_the_official_code_needs_its_vllm_before_anything_else(
+        tmp_path: Path, vllm: str, code: str) -> None:
+    """Neither model nor official code is here, either; with the wrong vLLM they do not help."""
+    site = environments.give(environments.make(tmp_path / "legacy"), "msgspec", "PIL")
+    environments.pretend(site, "vllm", "vllm", vllm)
+    with pytest.raises(VersoError) as caught:
+        prepare(Values({"engine": "ascend-legacy",
+                        "engine_interpreter": str(tmp_path / "legacy")}), {})
+    assert caught.value.problem().code == code
+
+
+def test_the_official_code_comes_after_the_model(tmp_path: Path, model: Path,
+                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    site = environments.give(environments.make(tmp_path / "legacy"), "msgspec", "PIL")
+    environments.pretend(site, "vllm", "vllm", "0.8.5.post1")
+    with pytest.raises(VersoError) as caught:
+        prepare(Values({"engine": "ascend-legacy", "model": str(model),
+                        "engine_interpreter": str(tmp_path / "legacy")}), {})
+    assert caught.value.problem().code == "legacy.no_code"
+
+
 # --- the session with it
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from desktop.engines.ascend.switches import release
@@ -44,6 +45,12 @@ class Stack:
         found = {"vllm": self.vllm, "vllm-ascend": self.ascend, "torch": self.torch,
                  "torch-npu": self.torch_npu, "transformers": self.transformers}
         return {name: version for name, version in found.items() if version}
+
+
+def of(installed: Mapping[str, str]) -> Stack:
+    """What a Python has whose packages INSTALLED tells: distribution → version."""
+    return Stack(*(installed.get(name, "") for name in (
+        "vllm", "vllm-ascend", "torch", "torch-npu", "transformers")))
 
 
 def installed() -> Stack:
