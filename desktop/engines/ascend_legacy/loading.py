@@ -3,12 +3,9 @@ own that lives as long as the engine."""
 
 from __future__ import annotations
 
-import argparse
-import dataclasses
 import json
 import logging
 import os
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +19,7 @@ from desktop.engines.base import Progress
 from desktop.engines.model import prompts, variables
 from desktop.engines.vllm import arguments as common
 from desktop.engines.vllm import devices, preflight, tokens
-from desktop.engines.vllm.failures import NoDevice, OutOfMemory, StartFailed, memory, root_cause
+from desktop.engines.vllm.failures import NoDevice, StartFailed, memory, root_cause
 from desktop.engines.vllm.output import OutputTail
 from desktop.errors import VersoError
 from desktop.i18n import _
@@ -44,8 +41,6 @@ _PREFERRED = {
 _SETTINGS = {"gpu_memory_utilization": "memory_utilization", "max_model_len": "max_model_len",
              "tensor_parallel_size": "tensor_parallel", "quantization": "quantization"}
 """vLLM's names of settings by which it is judged what fits."""
-_RELEASE = 8.0
-"""Seconds in which the memory of an engine that was killed comes free."""
 _COPY = "official-code"
 """The prepared copy, in the worker's own working folder."""
 _PTXAS = "/usr/local/cuda-11.8/bin/ptxas"
@@ -100,7 +95,7 @@ class Loader:
             loaded = official.load(wanted)
             checked = tokens.check(loaded.tokenizer)
             built = arguments.build(values, npu=found.npu)
-            given = {**built.values, **_typed(extra, found)}
+            given = {**built.values, **common.of_vllm(extra, found.vllm)[1]}
             _log.info("vLLM %s with %s", found.vllm, variables.discreet(given))
             self._progress(_("Loading the model"), -1.0)
             engine = _start(given)
@@ -116,26 +111,19 @@ class Loader:
 
     def _devices(self, found: stack.Stack, values: Mapping[str, Any],
                  needed: preflight.Need) -> tuple[devices.Device, ...]:
-        """The devices that will be used, once their memory holds what is NEEDED: an engine that
-        has just ended, or was killed, may hold its memory for a moment yet. Raises NoSuchDevice,
-        OnePartOnly, TooFewDevices, OutOfMemory; empty where nobody tells."""
+        """The devices that will be used, once their memory holds what is NEEDED. Raises
+        NoSuchDevice, OnePartOnly, TooFewDevices, OutOfMemory; empty where nobody tells."""
         variable = VISIBLE if found.npu else devices.VISIBLE
-        deadline = time.monotonic() + _RELEASE
-        while True:
+
+        def look() -> tuple[devices.Device, ...]:
             there = shown(found)
             visible = os.environ.get(variable)
             usable = devices.to_use(there, visible, values)
             if visible and there and not found.npu:  # This vLLM reads numbers only.
                 os.environ[variable] = devices.spelled(there, visible)
-            try:
-                preflight.memory(values, needed, usable)
-            except OutOfMemory:
-                if time.monotonic() >= deadline:
-                    raise
-                self._progress(_("Waiting for the device's memory"), -1.0)
-                time.sleep(0.5)
-            else:
-                return usable
+            return usable
+
+        return preflight.memory_in_time(values, needed, look, self._progress)
 
     def _explained(self, error: Exception) -> VersoError:
         """ERROR of vLLM's as one with a way out. With several devices its processes have said
@@ -187,18 +175,6 @@ def _start(given: Mapping[str, Any]) -> Any:
     from vllm.engine.async_llm_engine import AsyncLLMEngine
 
     return AsyncLLMEngine.from_engine_args(AsyncEngineArgs(**given))
-
-
-def _typed(extra: Mapping[str, Any], found: stack.Stack) -> dict[str, Any]:
-    """EXTRA, the arguments passed through, with vLLM's own types."""
-    if not extra:
-        return {}
-    from vllm.engine.arg_utils import AsyncEngineArgs
-    from vllm.utils import FlexibleArgumentParser
-
-    known = frozenset(field.name for field in dataclasses.fields(AsyncEngineArgs))
-    parser: argparse.ArgumentParser = AsyncEngineArgs.add_cli_args(FlexibleArgumentParser())
-    return common.typed(extra, parser, known, found.vllm)
 
 
 def _prompt(values: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ page (:mod:`desktop.engines.model.fitting`).
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import difflib
 import json
 from collections.abc import Collection, Mapping
@@ -156,6 +157,22 @@ def merged(values: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
         found["logits_processors"] = list(dict.fromkeys(
             [*values.get("logits_processors", []), *names]))
     return found
+
+
+def of_vllm(extra: Mapping[str, Any], version: str) -> tuple[frozenset[str], dict[str, Any]]:
+    """The names of the installed vLLM's engine arguments, and EXTRA with their types; imports it.
+    Raises UnknownArgument, BadArgument."""
+    from vllm.engine.arg_utils import AsyncEngineArgs
+
+    known = frozenset(field.name for field in dataclasses.fields(AsyncEngineArgs))
+    if not extra:
+        return known, {}
+    try:
+        from vllm.utils.argparse_utils import FlexibleArgumentParser
+    except ImportError:  # vLLM 0.11 and earlier.
+        from vllm.utils import FlexibleArgumentParser
+    parser: argparse.ArgumentParser = AsyncEngineArgs.add_cli_args(FlexibleArgumentParser())
+    return known, typed(extra, parser, known, version)
 
 
 def typed(extra: Mapping[str, Any], parser: argparse.ArgumentParser, known: Collection[str],

@@ -5,12 +5,9 @@ The thread must live as long as the engine: what vLLM starts may be tied to it.
 
 from __future__ import annotations
 
-import argparse
-import dataclasses
 import logging
 import os
 import re
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +21,6 @@ from desktop.engines.vllm.cores import Cores
 from desktop.engines.vllm.failures import (
     TORCHVISION,
     NoDevice,
-    OutOfMemory,
     PartNotTaken,
     StartFailed,
     WrongTorchvision,
@@ -39,8 +35,6 @@ _log = logging.getLogger(__name__)
 
 _PLUGIN = "verso"
 """The entry point's name, for VLLM_PLUGINS."""
-_RELEASE = 8.0
-"""Seconds in which the memory of an engine that was killed comes free."""
 _KILLED = re.compile(r"Failed core proc\(s\): \{[^}]*-(?:9|15)\b")
 _CACHE_CPU = 4
 """GiB of KV cache where the engine computes on the processor."""
@@ -105,7 +99,7 @@ class Loader:
         looked = device_type == self.device_type
         if looked:
             self.name_devices(values, found)
-        known, typed = _typed(extra, found)
+        known, typed = arguments.of_vllm(extra, found.vllm)
         usable = self._usable(values, typed) if looked else ()
         merged = _with(values, typed)
         needed = preflight.need(merged, model)
@@ -165,20 +159,9 @@ class Loader:
 
     def _room(self, values: Mapping[str, Any], typed: Mapping[str, Any],
               needed: preflight.Need, count: int) -> tuple[devices.Device, ...]:
-        """The devices, once their memory holds COUNT times the model; raises OutOfMemory. An
-        engine that has just ended, or was killed, may hold its memory for a moment yet."""
-        deadline = time.monotonic() + _RELEASE
-        while True:
-            usable = self._usable(values, typed)
-            try:
-                preflight.memory(values, needed, usable, count)
-            except OutOfMemory:
-                if time.monotonic() >= deadline:
-                    raise
-                self._progress(_("Waiting for the device's memory"), -1.0)
-                time.sleep(0.5)
-            else:
-                return usable
+        """The devices, once their memory holds COUNT times the model; raises OutOfMemory."""
+        return preflight.memory_in_time(values, needed, lambda: self._usable(values, typed),
+                                        self._progress, count)
 
     def _start(self, given: dict[str, Any], count: int, notes: list[str], *,
                chosen: bool) -> tuple[list[Any], tokens.Tokens]:
@@ -295,22 +278,6 @@ def _limit_cache(count: int) -> int:
     gib = max(1, gib // count)
     chosen = os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", str(gib))
     return (int(chosen) if chosen.isdigit() else gib) << 30
-
-
-def _typed(extra: Mapping[str, Any],
-           found: versions.Versions) -> tuple[frozenset[str], dict[str, Any]]:
-    """The names of vLLM's engine arguments, and EXTRA with their types."""
-    from vllm.engine.arg_utils import AsyncEngineArgs
-
-    known = frozenset(field.name for field in dataclasses.fields(AsyncEngineArgs))
-    if not extra:
-        return known, {}
-    try:
-        from vllm.utils.argparse_utils import FlexibleArgumentParser
-    except ImportError:
-        from vllm.utils import FlexibleArgumentParser
-    parser: argparse.ArgumentParser = AsyncEngineArgs.add_cli_args(FlexibleArgumentParser())
-    return known, arguments.typed(extra, parser, known, found.vllm)
 
 
 def _with(values: Mapping[str, Any], typed: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from desktop.engines.base import Progress
 from desktop.engines.model import weights
 from desktop.engines.vllm.devices import Device
 from desktop.engines.vllm.failures import (
@@ -35,6 +37,10 @@ _IN_FILES = ("awq", "gptq", "compressed-tensors")
 Fix = tuple[tuple[str, Any], ...]
 """Settings and values, as :attr:`desktop.errors.Problem.fix` has them."""
 
+Devices = tuple[Device, ...]
+
+RELEASE = 8.0
+"""Seconds in which the memory of an engine that was killed comes free."""
 _MOST = 0.95
 """No more of a device's memory is advised."""
 
@@ -131,6 +137,25 @@ def memory(values: Mapping[str, Any], needed: Need, devices: Sequence[Device],
             raise _too_many(device, share, needed, cores)
         if wanted < needed.least:
             raise _too_small(device, share, needed, values)
+
+
+def memory_in_time(values: Mapping[str, Any], needed: Need, look: Callable[[], Devices],
+                   progress: Progress, cores: int = 1) -> Devices:
+    """What LOOK last gave of the devices to be used, once :func:`memory` has nothing against it:
+    an engine that has just ended, or was killed, may hold its memory for a moment yet. Blocks
+    for at most :data:`RELEASE` seconds; raises OutOfMemory, and what LOOK raises."""
+    deadline = time.monotonic() + RELEASE
+    while True:
+        devices = look()
+        try:
+            memory(values, needed, devices, cores)
+        except OutOfMemory:
+            if time.monotonic() >= deadline:
+                raise
+            progress(_("Waiting for the device's memory"), -1.0)
+            time.sleep(0.5)
+        else:
+            return devices
 
 
 def host_memory(needed: Need, cache: int, total: int, available: int, cores: int = 1) -> None:

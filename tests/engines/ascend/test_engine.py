@@ -17,7 +17,7 @@ from desktop.engines.ascend.failures import NoPlatform
 from desktop.engines.ascend.loading import ADDITIONAL, AscendLoader, shows_tokens
 from desktop.engines.model import weights
 from desktop.engines.registry import entry
-from desktop.engines.vllm import loading, preflight, versions
+from desktop.engines.vllm import preflight, versions
 from desktop.engines.vllm.devices import Device
 from desktop.engines.vllm.failures import NoSuchDevice, OutOfMemory, TooFewDevices
 from desktop.engines.vllm.output import OutputTail
@@ -302,7 +302,7 @@ def test_the_npus_that_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_npu_that_others_fill_is_refused_with_the_share_that_fits(
         monkeypatch: pytest.MonkeyPatch) -> None:
     some(monkeypatch, 30)
-    monkeypatch.setattr(loading, "_RELEASE", 0.0)
+    monkeypatch.setattr(preflight, "RELEASE", 0.0)
     made = loader()
     values = made.declared()
     needed = preflight.need(values, weights.Weights(True, (), 7 * 10**9, ""))

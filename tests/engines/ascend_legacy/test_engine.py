@@ -166,7 +166,7 @@ def smi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_npu_that_is_used_is_looked_at_before(smi: None,
                                                   monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loading, "_RELEASE", 0.0)
+    monkeypatch.setattr(preflight, "RELEASE", 0.0)
     loader = loading.Loader({}, OutputTail(), lambda _step, _fraction: None)
     found = stack.Stack("0.8.5.post1", "0.8.5rc1")
 

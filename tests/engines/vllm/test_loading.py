@@ -186,7 +186,7 @@ def test_memory_that_an_ended_engine_still_holds_is_waited_for(
         return (devices.Device(0, "GPU-0", "Test 1000", 24 * 10**9, free),)
 
     monkeypatch.setattr(devices, "devices", found)
-    monkeypatch.setattr(loading.time, "sleep", lambda _seconds: None)
+    monkeypatch.setattr(preflight.time, "sleep", lambda _seconds: None)
     told: list[str] = []
     loader = Loader({}, OutputTail(), lambda step, _share: told.append(step))
     model = weights.Weights(True, (), 7 * 10**9, "")
@@ -195,7 +195,7 @@ def test_memory_that_an_ended_engine_still_holds_is_waited_for(
     assert device.free == 23 * 10**9
     assert told == ["Waiting for the device's memory"] * 2
     left[:] = [3.0]
-    monkeypatch.setattr(loading, "_RELEASE", 0.0)
+    monkeypatch.setattr(preflight, "RELEASE", 0.0)
     with pytest.raises(OutOfMemory):
         loader._room(values(), {}, needed, 1)
 
