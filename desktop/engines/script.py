@@ -57,6 +57,7 @@ Top level
 
     ============== ============================================================================
     hang           waits (``seconds``; 0: for ever) as a lost reply does: can be cancelled
+    gate           waits likewise until the file ``until`` exists
     block          the same, but blocks the event loop: cancelling does not help, SIGTERM does
     stuck          the same, holding Python's own lock as native code may: only SIGKILL helps
     kill segv abrt the process gets SIGKILL, SIGSEGV or SIGABRT
@@ -115,8 +116,8 @@ class BadScript(VersoError):
     hint = N_("Correct the script, or unset VERSO_SCRIPT.")
 
 
-Kind = Literal["hang", "block", "stuck", "kill", "segv", "abrt", "exit", "raise", "crash", "died",
-               "loop", "flood", "print", "print-error", "write", "write-error", "log"]
+Kind = Literal["hang", "gate", "block", "stuck", "kill", "segv", "abrt", "exit", "raise", "crash",
+               "died", "loop", "flood", "print", "print-error", "write", "write-error", "log"]
 
 
 class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -127,6 +128,7 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     attempts: Tuple[int, ...] = ()
     reads: Tuple[int, ...] = ()
     once: str = ""
+    until: str = ""
     seconds: float = 0.0
     status: int = 1
     code: str = "scripted.fault"

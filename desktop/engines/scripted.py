@@ -220,6 +220,9 @@ async def _fail(fault: scripts.Fault) -> None:
     kind = fault.kind
     if kind == "hang":
         await asyncio.sleep(fault.seconds or 1e6)
+    elif kind == "gate":
+        while not os.path.exists(fault.until):
+            await asyncio.sleep(0.01)
     elif kind == "block":
         time.sleep(fault.seconds or 1e6)
     elif kind == "stuck":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +24,7 @@ from desktop.jobs.events import (
 )
 from desktop.jobs.session import Session
 from desktop.settings import Values
+from tests.support.gate import Gate
 
 E = TypeVar("E")
 PATIENCE = 240.0
@@ -124,8 +126,11 @@ class Play:
 
     def worker(self) -> psutil.Process:
         """The process of the engine that runs now."""
-        return next(child for child in psutil.Process().children()
-                    if "desktop.worker" in child.cmdline())
+        for child in psutil.Process().children():
+            with contextlib.suppress(psutil.NoSuchProcess):  # It has ended since.
+                if "desktop.worker" in child.cmdline():
+                    return child
+        raise AssertionError("no engine runs")
 
     def finish(self) -> None:
         """Read everything there is."""
@@ -134,6 +139,7 @@ class Play:
 
 
 Player = Callable[..., Play]
+Gates = Callable[[], Gate]
 Pdf = Callable[..., Path]
 
 
@@ -168,5 +174,18 @@ def pdf(tmp_path: Path) -> Callable[..., Path]:
         document.save(path)
         document.close()
         return path
+
+    return make
+
+
+@pytest.fixture
+def gates(tmp_path: Path) -> Gates:
+    """``gates()``: a place at which pages are held up until the test opens it."""
+    count = 0
+
+    def make() -> Gate:
+        nonlocal count
+        count += 1
+        return Gate(tmp_path / f"gate-{count}")
 
     return make

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from desktop.jobs.events import BlocksChanged, PageCleared, PageState, ProblemAdded, RawText
 from desktop.jobs.journal import Journal
-from tests.jobs.conftest import PATIENCE, SHORT, Pdf, Play, Player
+from tests.jobs.conftest import PATIENCE, SHORT, Gates, Pdf, Play, Player
 
 TEXT = "<|ref|>text<|/ref|><|det|>[[100, {}, 900, {}]]<|/det|>\n{}\n\n"
 LOOP = {"kind": "loop", "at": -1, "span": 30}
@@ -25,12 +25,16 @@ def shown(p: Play, page_id: str) -> str:
     return text
 
 
-def test_a_second_try_helps(play: Player, pdf: Pdf) -> None:
-    # Slow enough for the first reading to be shown before it is taken back.
-    p = play({"pages": [{**ENDLESS, "match": "*-1", "second_try": True, "rate": 100,
-                         "faults": [{**LOOP, "reads": [1]}]}, SHORT]})
+def test_a_second_try_helps(play: Player, pdf: Pdf, gates: Gates) -> None:
+    # Held up until the first reading has been shown, before it is taken back.
+    gate = gates()
+    p = play({"pages": [{**ENDLESS, "match": "*-1", "second_try": True,
+                         "faults": [gate.at(-1), {**LOOP, "reads": [1]}]}, SHORT]})
     p.add(pdf(2))
-    p.finish()
+    p.session.start()
+    p.heard.until(lambda: any(event.page_id == "1-1" for event in p.heard.of(BlocksChanged)))
+    gate.open()
+    assert p.session.wait(PATIENCE)
     result = p.session.page_result("1-1").result(PATIENCE)
     assert (result.view.state, result.view.problem, result.view.loops) == (
         PageState.COMPLETE, None, 1)

@@ -21,15 +21,20 @@ from desktop.jobs.events import (
     QueueFinished,
     RunState,
 )
-from tests.jobs.conftest import PATIENCE, SHORT, SLOW, Pdf, Player
+from tests.jobs.conftest import PATIENCE, SHORT, SLOW, Gates, Pdf, Player
+from tests.support import processes
 
 
-def test_pause_ends_what_is_in_flight_and_begins_nothing(play: Player, pdf: Pdf) -> None:
-    p = play({"capacity": 1, "pages": [{**SHORT, "match": "*-1", "rate": 3}, SHORT]})
+def test_pause_ends_what_is_in_flight_and_begins_nothing(
+        play: Player, pdf: Pdf, gates: Gates) -> None:
+    gate = gates()
+    p = play({"capacity": 1, "pages": [{**SHORT, "match": "*-1", "faults": [gate.at(30)]}, SHORT]})
     p.add(pdf(4))
     p.session.start()
     p.heard.until_page("1-1", PageState.STREAMING)
     p.session.pause()
+    p.heard.until(lambda: p.heard.of(ProgressUpdated)[-1].progress.run is RunState.PAUSED)
+    gate.open()
     assert p.session.wait(PATIENCE)
     states = [page.state for page in map(p.heard.page, ("1-1", "1-2", "1-3", "1-4")) if page]
     assert states == [PageState.COMPLETE] + [PageState.WAITING] * 3
@@ -60,23 +65,28 @@ def test_stop_takes_pages_back_and_they_are_read_again(play: Player, pdf: Pdf) -
         for page in map(p.heard.page, begun)))
 
 
-def test_the_page_looked_at_goes_first(play: Player, pdf: Pdf) -> None:
-    p = play({"capacity": 1, "pages": [{**SHORT, "match": "*-20", "rate": 4},
-                                       {**SHORT, "rate": 30}]}, concurrency=1)
+def test_the_page_looked_at_goes_first(play: Player, pdf: Pdf, gates: Gates) -> None:
+    gate = gates()
+    p = play({"capacity": 1, "pages": [{**SHORT, "match": "*-20", "faults": [gate.at(30)]}, SHORT]},
+             concurrency=1)
     p.add(pdf(30))
     p.session.look_at("1-20")
     p.session.start()
     p.heard.until_page("1-20", PageState.STREAMING)
     p.session.look_at("1-29")
+    p.heard.until_page("1-29", PageState.READY)
+    p.session.page_result("1-29").result(PATIENCE)  # a turn later it is handed over
+    gate.open()
     p.heard.until_page("1-29", PageState.COMPLETE)
     p.session.stop()
     assert p.session.wait(PATIENCE)
     order = p.heard.finished_order()
     assert order[0] == "1-20"
-    assert order.index("1-29") <= 5  # behind what was begun, before what was only drawn
-    # Several processes draw, so neighbours may change places.
+    # Behind what the engine may have begun by then, before what was only drawn.
+    assert set(order[1:order.index("1-29")]) <= {"1-1", "1-2"}
+    # Several processes draw, so neighbours may change places, within the window of three.
     rest = [int(page_id[2:]) for page_id in order if page_id not in ("1-20", "1-29")]
-    assert sorted(rest) == list(range(1, len(rest) + 1))
+    assert all(number <= place + 3 for place, number in enumerate(rest, 1))
 
 
 def test_the_page_looked_at_begins_although_the_engine_is_busy(play: Player, pdf: Pdf) -> None:
@@ -103,7 +113,13 @@ def test_leafing_through_a_document_draws_no_more_than_the_window(
         time.sleep(0.01)
     p.session.look_at("1-60")
     p.heard.until_page("1-60", PageState.READY, PageState.STREAMING)
-    assert len(list((tmp_path / "cache").rglob("*.ppm"))) <= 2 + 2 + 1
+
+    def drawn() -> int:
+        return len(list((tmp_path / "cache").rglob("*.ppm")))
+
+    # Two processes draw: what either is at for nobody any more is deleted when it is done.
+    assert drawn() <= 2 + 2 + 1 + 2
+    processes.until(lambda: drawn() <= 2 + 2 + 1)
 
 
 def test_rerun_reads_a_page_again_even_while_it_streams(play: Player, pdf: Pdf) -> None:

@@ -27,7 +27,7 @@ from desktop.jobs.events import (
 from desktop.jobs.session import Session
 from desktop.protocol.messages import SubmitPage
 from desktop.settings import Values
-from tests.jobs.conftest import FIGURE, PATIENCE, SHORT, SLOW, Pdf, Play, Player
+from tests.jobs.conftest import FIGURE, PATIENCE, SHORT, SLOW, Gates, Pdf, Play, Player
 
 
 def test_a_document_becomes_blocks(play: Player, pdf: Pdf) -> None:
@@ -136,16 +136,25 @@ def test_other_settings_redo_pages_only_when_that_is_asked_for(play: Player, pdf
     assert attempts(p) == [2, 2]
 
 
-def test_settings_reach_the_next_page_and_the_engine(play: Player, pdf: Pdf) -> None:
-    p = play({"capacity": 1, "pages": [{**SHORT, "match": "*-[12]", "rate": 4}, SHORT]})
+def test_settings_reach_the_next_page_and_the_engine(
+        play: Player, pdf: Pdf, gates: Gates) -> None:
+    first, others = gates(), gates()
+    p = play({"capacity": 1, "pages": [{**SHORT, "match": "*-1", "faults": [first.at(30)]},
+                                       {**SHORT, "faults": [others.at(30)]}]})
     p.add(pdf(4))
     p.session.start()
     p.heard.until_page("1-1", PageState.STREAMING)
     p.session.set_values(p.session.values.with_(dpi=72))
-    p.heard.until_page("1-2", PageState.STREAMING)
+    p.session.page_result("1-1").result(PATIENCE)  # behind it: the others have been taken back
+    first.open()
+    p.heard.until(lambda: any(page.state is PageState.STREAMING for page in map(
+        p.heard.page, ("1-2", "1-3", "1-4")) if page))
     p.session.set_values(p.session.values.with_(ready_seconds=99))  # needs another engine
-    p.heard.until_page("1-4", PageState.COMPLETE)
+    p.session.page_result("1-1").result(PATIENCE)
+    others.open()
+    assert p.session.wait(PATIENCE)
     pages = [p.heard.page(f"1-{number}") for number in (1, 2, 3, 4)]
+    assert [page.state for page in pages if page] == [PageState.COMPLETE] * 4
     assert [page.width for page in pages if page] == [400, 200, 200, 200]
     assert [page.attempts for page in pages if page] == [1, 1, 1, 1]  # nothing was cut off
     states = [event.engine.state for event in p.heard.of(EngineUpdated)]

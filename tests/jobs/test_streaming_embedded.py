@@ -3,6 +3,7 @@ killed in between loses nothing."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,9 +22,38 @@ from desktop.jobs.session import Session
 from desktop.settings import Values
 from tests.jobs.conftest import PATIENCE, Heard
 
+HELD = """
+import os, sys, time
+
+if "desktop.worker" in getattr(sys, "orig_argv", ()):
+    from desktop.engines.embedded import recognize
+    whole, begun = recognize.recognize, []
+
+    def held(*arguments):
+        begun.append(arguments)
+        while len(begun) > 1 and not os.path.exists({gate!r}):
+            time.sleep(0.01)
+        return whole(*arguments)
+
+    recognize.recognize = held
+"""
+"""Start-up code with which a worker recognises one block, and the next when a file is there."""
+
 
 @pytest.fixture
-def session(tmp_path: Path, no_process_left: object) -> Iterator[tuple[Session, Heard]]:
+def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file without which workers recognise one block only."""
+    site = tmp_path / "site"
+    site.mkdir()
+    path = tmp_path / "gate"
+    (site / "sitecustomize.py").write_text(HELD.format(gate=str(path)))
+    search = [str(site), os.environ.get("PYTHONPATH", "")]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, search)))
+    return path
+
+
+@pytest.fixture
+def session(tmp_path: Path, gate: Path, no_process_left: object) -> Iterator[tuple[Session, Heard]]:
     heard = Heard()
     session = Session(tmp_path / "journal.db", tmp_path / "cache",
                       Values({"text_layer": "never", "threads": 1}))
@@ -40,13 +70,14 @@ def _worker() -> psutil.Process:
 
 
 def test_the_first_block_is_seen_before_the_last_line_is_recognised(
-        session: tuple[Session, Heard], sample_pdf: Path) -> None:
+        session: tuple[Session, Heard], gate: Path, sample_pdf: Path) -> None:
     reading, heard = session
     reading.add([sample_pdf], page_range="1").result(PATIENCE)
     reading.start()
     heard.until(lambda: heard.of(BlocksChanged), "no block came")
     # Dead at the first block: whatever is recognised later cannot have been part of it.
     _worker().kill()
+    gate.touch()
     assert reading.wait(PATIENCE)
 
     events = heard.events

@@ -23,6 +23,7 @@ from desktop.engines.base import (
 from desktop.engines.script import SAMPLE, BadScript, Cast, Script, find
 from desktop.errors import RemoteProblem
 from desktop.protocol.messages import SubmitPage
+from tests.support.gate import Gate
 
 
 def play(script: dict[str, Any] | str | None, *page_ids: str, attempt: int = 1,
@@ -134,6 +135,27 @@ def test_faults_happen_at_their_place_on_their_attempt() -> None:
     assert caught.value.problem().code == "a.b"
     with pytest.raises(EngineDied):
         play({"pages": [{"rate": 0, "faults": [{"kind": "died", "at": -1}]}]}, "p1")
+
+
+def test_a_gate_holds_a_page_up_until_it_is_opened(tmp_path: Path) -> None:
+    gate = Gate(tmp_path / "gate")
+    script = {"pages": [{"rate": 0, "delta": 100, "faults": [gate.at(33)]}]}
+
+    async def run() -> None:
+        engine = registry.entry("scripted").create()
+        await engine.start({"script": json.dumps(script)}, lambda step, fraction: None)
+        outputs = engine.read(SubmitPage("p1", "", 1, 1))
+        first = await anext(outputs)
+        assert text([first]) == SAMPLE[:33]
+        following = asyncio.ensure_future(anext(outputs))
+        await asyncio.sleep(0.05)
+        assert not following.done()
+        gate.open()
+        rest = [await following, *[output async for output in outputs]]
+        assert text([first, *rest]) == SAMPLE
+        await engine.close()
+
+    asyncio.run(run())
 
 
 def test_a_fault_that_happens_once(tmp_path: Path) -> None:
