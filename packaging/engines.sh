@@ -45,6 +45,30 @@ ensure_engines() {
     ) 9<"$ENGINES"
 }
 
+# What tests read of other projects: sources of vllm-ascend and vLLM from the package index, the
+# official code and the recipe for Atlas A2 from their host. That is not everywhere to be reached:
+# then OFFICIAL_LEFT_OUT says so. Fails where something else is wrong.
+ensure_sources() {
+    OFFICIAL_LEFT_OUT=
+    if ! "$PYTHON" "$ROOT/packaging/ascend_sources.py" >&2; then
+        say "The sources of vllm-ascend could not be fetched; the lines above say why."
+        return 1
+    fi
+    "$PYTHON" "$ROOT/packaging/recipe_sources.py" >&2
+    case $? in
+        0) ;;
+        3)
+            OFFICIAL_LEFT_OUT="the tests on the model's official code and on the CANN recipe:
+their host cannot be reached from here. Where it can, packaging/recipe_sources.py fetches them."
+            say "Left out: $OFFICIAL_LEFT_OUT"
+            ;;
+        *)
+            say "The model's official code could not be fetched; the lines above say why."
+            return 1
+            ;;
+    esac
+}
+
 make_engines() {
     local begin=$SECONDS
     if ! engines_stamped begun; then

@@ -6,6 +6,8 @@ DeepSeek-OCR-2, and the CANN recipe (Atlas A2) with its conversion script.
 
 Two shallow clones with git, of the commits that the preparation was made for, in FOLDER (default:
 where ascend_sources.py keeps the sources of vllm-ascend). What is there already is left alone.
+They are in no package index. Where their host cannot be reached the exit status is 3: then the
+tests that read them are left out, which ``packaging/test --engines`` says at its end.
 """
 
 from __future__ import annotations
@@ -29,8 +31,16 @@ WANTED = {
 """Folder → where from, commit, the part that is needed."""
 
 
+UNREACHABLE = 3
+"""Exit status."""
+
+
+class Unreachable(SystemExit):
+    """The host does not answer, as on a machine that reaches package indexes only."""
+
+
 def fetch(folder: Path) -> None:
-    """Make FOLDER complete. Raises SystemExit with what git said."""
+    """Make FOLDER complete. Raises Unreachable, or SystemExit with what git said."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, (address, commit, part) in WANTED.items():
         if (folder / name).is_dir():
@@ -44,17 +54,29 @@ def fetch(folder: Path) -> None:
             _git("-C", str(fresh), "remote", "add", "origin", address)
             _git("-C", str(fresh), "config", "remote.origin.promisor", "true")
             _git("-C", str(fresh), "checkout", "--quiet", "FETCH_HEAD")
-            os.replace(fresh, folder / name)
+            if not (folder / name).is_dir():  # another run may have been faster
+                os.replace(fresh, folder / name)
 
 
 def _git(*words: str) -> None:
-    done = subprocess.run(["git", *words], env={**os.environ, "GIT_TERMINAL_PROMPT": "0"},
-                          capture_output=True, text=True, check=False)
+    environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    try:
+        done = subprocess.run(["git", *words], env=environment, capture_output=True, text=True,
+                              check=False)
+    except OSError as error:
+        raise SystemExit(f"git cannot be started: {error.strerror}") from error
     if done.returncode:
-        raise SystemExit(f"git {' '.join(words)} failed:\n{done.stderr.strip()[-2000:]}")
+        said = done.stderr.strip()[-2000:]
+        # The other kind is an answer of the host: that there is no such thing.
+        silent = "unable to access" in said and "returned error" not in said
+        raise (Unreachable if silent else SystemExit)(f"git {' '.join(words)} failed:\n{said}")
 
 
 if __name__ == "__main__":
     where = Path(sys.argv[1]) if len(sys.argv) > 1 else default_folder()
-    fetch(where)
+    try:
+        fetch(where)
+    except Unreachable as error:
+        print(error, file=sys.stderr)
+        sys.exit(UNREACHABLE)
     print(f"Complete in {where}.")

@@ -25,6 +25,8 @@ case "$*" in
   "-m pip check"*) [ ! -e "$CLASH" ] || { rm "$CLASH"; exit 1; } ;;
   "-c import "*ensurepip*) exit "${NO_VENV:-0}" ;;
   "-c import "*print*) echo 3.11 ;;
+  */ascend_sources.py) exit "${SOURCES_STATUS:-0}" ;;
+  */recipe_sources.py) exit "${RECIPE_STATUS:-0}" ;;
   "--version") echo "Python 3.11.9" ;;
 esac
 """

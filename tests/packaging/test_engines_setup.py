@@ -57,7 +57,26 @@ def test_it_is_made_once_and_both_suites_run(checkout: Checkout) -> None:
     assert second.returncode == 0
     calls = checkout.called()
     assert setup(calls) == []
-    assert calls == ["python -m pytest --engines -k name"]
+    *sources, suite = calls
+    assert suite == "python -m pytest --engines -k name"
+    assert [call.rpartition("/")[2] for call in sources] == [
+        "ascend_sources.py", "recipe_sources.py"]
+
+
+@pytest.mark.parametrize(("status", "passes"), [(0, True), (3, True), (1, False)])
+def test_official_code_whose_host_cannot_be_reached_is_told_of_at_the_end(
+        checkout: Checkout, status: int, passes: bool) -> None:
+    result = checkout.run("--engines", "-k", "name", script="test", RECIPE_STATUS=str(status))
+    assert (result.returncode == 0) is passes, result.stderr
+    assert ("Left out: the tests on the model's official code" in result.stdout) is (status == 3)
+    assert any("-m pytest" in call for call in checkout.called()) is passes
+
+
+def test_without_the_sources_of_vllm_ascend_nothing_is_tested(checkout: Checkout) -> None:
+    result = checkout.run("--engines", script="test", SOURCES_STATUS="1")
+    assert result.returncode == 1
+    assert "The sources of vllm-ascend could not be fetched" in result.stderr
+    assert not any("-m pytest" in call for call in checkout.called())
 
 
 def test_without_the_option_it_is_left_alone(checkout: Checkout) -> None:
