@@ -19,6 +19,7 @@ from desktop.benchmark import unique
 from desktop.benchmark.errors import NotMarked
 from desktop.benchmark.workload import Page
 from desktop.errors import VersoError
+from desktop.intake.awaiting import drawn
 from desktop.intake.model import RenderedPage
 from desktop.intake.rasterizer import Rasterizer
 from desktop.jobs.requests import replace_request, request_for
@@ -106,14 +107,8 @@ class Drawn:
                  and self._values["text_layer"] != "never")
         request = replace_request(request_for(self._values, page.path, page.number), words=words)
         begin = time.monotonic()
-        drawing = self._rasterizer.render(request)
         try:
-            rendered = await asyncio.shield(asyncio.wrap_future(drawing))
-        except asyncio.CancelledError:
-            if not drawing.cancel():
-                drawing.add_done_callback(lambda done: None if done.cancelled() or done.exception()
-                                          else done.result().delete())
-            raise
+            rendered = await drawn(self._rasterizer.render(request))
         except VersoError as error:
             return Ready(page, None, time.monotonic() - begin, error)
         return Ready(page, rendered, time.monotonic() - begin)

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import sqlite3
 from collections.abc import Callable, Iterable
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from typing import NamedTuple
 from desktop.client.client import WorkerDied
 from desktop.errors import Problem, VersoError, problem_of
 from desktop.i18n import _
+from desktop.intake.awaiting import drawn
 from desktop.intake.model import RenderedPage, RenderRequest
 from desktop.intake.rasterizer import Rasterizer
 from desktop.jobs.documents import Documents
@@ -205,17 +206,7 @@ class Reading:
 
     async def render(self, request: RenderRequest, priority: int) -> RenderedPage:
         """Draw a page; what is drawn for nobody any more is deleted."""
-        drawing = self._t.rasterizer().render(request, priority=priority)
-        waiting = asyncio.wrap_future(drawing)
-        try:
-            # Shielded: a drawing that has begun cannot be cancelled, its files must be found.
-            return await asyncio.shield(waiting)
-        except asyncio.CancelledError:
-            # Nobody asks how it ended; asyncio would log that as an error.
-            waiting.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
-            if not drawing.cancel():
-                drawing.add_done_callback(_delete_drawn)
-            raise
+        return await drawn(self._t.rasterizer().render(request, priority=priority))
 
     async def _finish(self, run: PageRun, event: PageFinished) -> None:
         """The engine is done with it: cut the figures, save."""
@@ -418,8 +409,3 @@ class Reading:
                     self._t.outbox.streamed(run.id, run, (index,), "")
             case PageFinished():
                 run.ended.set_result(event)
-
-
-def _delete_drawn(drawing: Future[RenderedPage]) -> None:
-    if not drawing.cancelled() and drawing.exception() is None:
-        drawing.result().delete()
