@@ -50,6 +50,9 @@ class WorkerDied:
 
 ClientEvent = AnyEvent | WorkerDied
 
+_DEAD = 15.0
+"""Seconds in which processes that were killed are gone, on however busy a machine."""
+
 _ABOUT_A_PAGE = (PageStarted, PageOriented, PageRegions, PageRestarted, PageText, BlockConfidence,
                  PageFinished)
 
@@ -220,7 +223,7 @@ class EngineClient:
             # The reader may be held up in ON_EVENT: the processes must not wait for that.
             if life is not None:
                 life.kill()
-            thread.join(timeout)
+            thread.join(max(timeout, _DEAD))
             if thread.is_alive():
                 _log.error("the reader of the engine's events does not end")
 
