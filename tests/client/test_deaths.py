@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
 import time
 from pathlib import Path
@@ -17,6 +18,7 @@ from desktop.protocol.messages import (
     EngineFailed,
     EngineLoading,
     Hello,
+    LogLine,
     PageFinished,
     PageStarted,
 )
@@ -27,7 +29,7 @@ ONCE = Patience(deaths=1)
 
 
 def test_a_killed_worker_gives_its_pages_back_and_they_are_done_again(start: Start) -> None:
-    client, heard = start({"rate": 40}, capacity=2)
+    client, heard = start(fault("hang"), capacity=2)
     for page_id in ("p1", "p2", "p3"):
         client.submit(page(page_id))
     heard.streaming("p1")
@@ -119,7 +121,7 @@ def test_the_pause_doubles_up_to_its_limit() -> None:
 
 def test_an_engine_that_died_is_started_again(start: Start) -> None:
     client, heard = start({"match": "p1", "faults": [{"kind": "died", "at": 50, "attempts": [1]}]},
-                          {"match": "p2", "rate": 20})
+                          {"match": "p2", **fault("hang")})
     client.submit(page("p2"))
     heard.streaming("p2")
     client.submit(page("p1"))
@@ -170,16 +172,40 @@ def test_an_unknown_engine_is_told(start: Start) -> None:
     assert heard.died().restart_in is None
 
 
+def overdue(client: EngineClient) -> None:
+    """The time in which the engine was to get ready, which has begun, is over."""
+    life = client._running
+    assert life is not None
+    left = life._ready_at - time.monotonic()
+    assert 0 < left <= LIMIT
+    life._ready_at = time.monotonic() - 1
+    life.wake()
+
+
+LIMIT = 500
+"""Seconds within which an engine must be ready; no test lasts as long."""
+
+
+def unread(connection: socket.socket) -> bytes:
+    """What has come and waits to be read."""
+    try:
+        return connection.recv(65536, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return b""
+
+
 @pytest.mark.parametrize("kind", ["hang", "block", "stuck"])
 def test_an_engine_that_is_never_ready_is_given_up(start: Start, kind: str) -> None:
-    # Some seconds, so that the step is out before nothing more can be.
-    client, heard = start(load={"steps": ["Reading weights"], "seconds": 1,
-                                "faults": [{"kind": kind}]},
-                          settings={"ready_seconds": 4})
+    client, heard = start(load={"steps": ["Reading weights"], "seconds": 0.2, "faults": [
+        {"kind": "write-error", "text": "from here on"}, {"kind": kind}]},
+        settings={"ready_seconds": LIMIT})
     client.submit(page("p1"))
+    heard.wait(EngineLoading, step="Reading weights")
+    heard.wait(LogLine, text="from here on")
+    overdue(client)
     death = heard.died()
     assert death.problem.code == "engine.ready_timeout"
-    assert "4 s" in death.problem.message
+    assert f"{LIMIT} s" in death.problem.message
     assert "Reading weights" in death.problem.message
     assert "Engine start limit" in death.problem.hint
     assert "--ready-seconds" in death.problem.hint
@@ -196,12 +222,17 @@ def test_an_engine_that_got_ready_while_nobody_listened_is_not_given_up() -> Non
         heard(event)
         if isinstance(event, EngineLoading) and not held:
             held.append(event)
-            time.sleep(3)
-            processes.until(client._running._process.channel.pending)  # type: ignore[union-attr]
+            life = client._running
+            assert life is not None
+            assert life._process is not None
+            with socket.socket(fileno=os.dup(life._process.channel.fileno())) as connection:
+                processes.until(lambda: b"said when it is ready" in unread(connection))
+            overdue(client)
 
     client = EngineClient(listen, patience=QUICK)
-    client.start("scripted", {**script({"rate": 0}, load={"steps": ["Loading"], "seconds": 0.5}),
-                              "ready_seconds": 2})
+    client.start("scripted", {
+        **script({"rate": 0}, load={"steps": ["Loading"], "seconds": 0.2},
+                 model="said when it is ready"), "ready_seconds": LIMIT})
     try:
         heard.ready()
         client.submit(page("p1"))
@@ -287,7 +318,7 @@ def test_a_process_that_breaks_off_its_connection_is_replaced(
 
 
 def test_starting_with_other_settings_gives_pages_back(start: Start) -> None:
-    client, heard = start({"rate": 5}, model="old")
+    client, heard = start(fault("hang"), model="old")
     client.submit(page("p1"))
     heard.streaming("p1")
     client.start("scripted", {"script": '{"model": "new", "pages": [{"text": "x", "rate": 0}]}'})
@@ -309,7 +340,7 @@ def test_pages_submitted_before_the_start_are_kept_for_it(start: Start) -> None:
 
 
 def test_a_page_in_flight_is_not_taken_twice(start: Start) -> None:
-    client, _ = start({"rate": 5})
+    client, _ = start(fault("hang"))
     client.submit(page("p1"))
     with pytest.raises(ValueError, match="in flight"):
         client.submit(page("p1"))

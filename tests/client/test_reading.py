@@ -18,6 +18,7 @@ from desktop.protocol.messages import (
     PageStarted,
     PageText,
 )
+from desktop.worker.stream import INTERVAL
 from tests.client.recorder import Recorder, Start, fault, page
 
 
@@ -43,12 +44,11 @@ def test_a_page_streams_and_ends(start: Start) -> None:
 def test_text_is_joined_but_the_first_piece_is_not_kept_waiting(start: Start) -> None:
     client, heard = start({"rate": 2000, "delta": 1, "repeat": 4})
     client.submit(page("p1"))
-    heard.finished("p1")
+    end = heard.finished("p1")
     pieces = heard.of(PageText)
     assert len(pieces[0].text) == 1
     assert heard.text("p1") == SAMPLE * 4
-    deltas = len(SAMPLE) * 4
-    assert len(pieces) < deltas / 5
+    assert len(pieces) <= end.seconds / INTERVAL + 2  # the first, and the last at the end
 
 
 def test_an_error_fails_its_page_and_no_other(start: Start) -> None:
@@ -122,14 +122,15 @@ def test_no_more_pages_at_once_than_wanted(
 
 
 def test_concurrency_changes_while_pages_are_read(start: Start) -> None:
-    client, heard = start({"rate": 20}, capacity=1)
+    client, heard = start(fault("hang"), capacity=1)
     for number in range(4):
         client.submit(page(f"p{number}"))
     heard.streaming("p0")
     assert heard.started() == ["p0"]
     client.set_concurrency(4)
-    heard.wait(PageStarted, page_id="p3")
-    assert len(heard.of(PageFinished)) < 3
+    for number in range(4):
+        heard.streaming(f"p{number}")
+    assert not heard.of(PageFinished)
 
 
 # --- cancelling
@@ -147,7 +148,7 @@ def test_a_hanging_page_is_cancelled_and_the_next_begins(start: Start) -> None:
 
 
 def test_a_waiting_page_is_cancelled_at_once(start: Start) -> None:
-    client, heard = start({"rate": 20}, capacity=1)
+    client, heard = start(fault("hang"), capacity=1)
     client.submit(page("p1"))
     client.submit(page("p2"))
     heard.streaming("p1")
@@ -182,7 +183,7 @@ def test_an_endless_page_is_cancelled(start: Start, endless: dict[str, object]) 
 
 def test_a_worker_that_ignores_a_cancel_is_replaced(start: Start) -> None:
     faults = [{"kind": "write-error", "text": "blocking"}, {"kind": "block"}]
-    client, heard = start({"match": "deaf", "faults": faults}, {"match": "other", "rate": 1},
+    client, heard = start({"match": "deaf", "faults": faults}, {"match": "other", **fault("hang")},
                           client={"patience": Patience(first_pause=0.1, cancel=0.5)})
     client.submit(page("other"))
     heard.streaming("other")
@@ -240,16 +241,17 @@ def test_2000_deltas_a_second_arrive_whole_in_bounded_memory(start: Start) -> No
         client.submit(page(f"p{number}"))
     for number in range(8):
         heard.streaming(f"p{number}")
-    begun, begin = len(heard.events), time.monotonic()
     assert growth(heard.pid(), 3.0) < 16 << 20
-    messages, seconds = len(heard.events) - begun, time.monotonic() - begin
-    assert messages < 8 * seconds * 90  # joined: at most one in 15 ms a page
+    for number in range(8):
+        heard.until(lambda _, name=f"p{number}": len(heard.text(name)) > 3 * 250 * 4)
     for number in range(8):
         client.cancel(f"p{number}")
     for number in range(8):
-        heard.finished(f"p{number}")
+        end = heard.finished(f"p{number}")
+        messages = [event for event in heard.of(PageText) if event.page_id == f"p{number}"]
         text = heard.text(f"p{number}")
-        assert len(text) > 3 * 250 * 4
+        # Joined, by the clock of who sends them; the first, the last and large ones do not wait.
+        assert len(messages) <= end.seconds / INTERVAL + 2 + len(text) / 16384
         assert (SAMPLE * (len(text) // len(SAMPLE) + 1)).startswith(text)
 
 

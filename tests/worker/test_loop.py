@@ -81,7 +81,7 @@ def run(*commands: m.AnyCommand | Fact) -> list[m.AnyEvent]:
         finally:
             worker.stop()
             await running
-            await asyncio.to_thread(outbox.close, 10)
+            await asyncio.to_thread(outbox.close, 120)
             channel.close()
 
     async def listen() -> None:
@@ -314,7 +314,7 @@ def test_producers_wait_while_nobody_reads() -> None:
         for _ in range(3000):
             await asyncio.to_thread(application.receive)
         await task
-        await asyncio.to_thread(outbox.close, 5)
+        await asyncio.to_thread(outbox.close, 120)
         return stopped_at
 
     # What fits into the queue, and into the kernel's buffer.
