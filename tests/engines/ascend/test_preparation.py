@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import os
+import re
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -185,6 +187,65 @@ def test_what_cannot_be_read_leaves_everything_as_it_was(source: Path, to: Path)
         preparation.prepare(source, to).write()
     assert snapshot(to) == first
     assert [path.name for path in to.parent.iterdir()] == [to.name]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes and links of Unix")
+@pytest.mark.parametrize("what", ["link to nothing", "link to itself", "repository", "pipe"])
+def test_whatever_a_person_puts_into_the_target_keeps_it(source: Path, to: Path,
+                                                         what: str) -> None:
+    first = snapshot(prepared(source, to))
+    mine = to / (".git" if what == "repository" else "mine")
+    if what == "repository":
+        official_code.lay(mine, {"HEAD": "ref: refs/heads/main\n", "objects/aa/bb": "work"})
+    elif what == "pipe":
+        os.mkfifo(mine)
+    else:
+        mine.symlink_to(to if what == "link to itself" else to / "nowhere")
+    plan = preparation.prepare(source, to)
+    assert plan.lost == (mine.name,)
+    kept = plan.write()
+    assert kept is not None
+    assert os.path.lexists(kept / mine.name)
+    assert snapshot(to) == first
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes of Unix")
+@pytest.mark.parametrize("name", ["config.py", "zz.txt"])
+def test_a_source_with_something_that_is_no_file(source: Path, to: Path, name: str) -> None:
+    (source / name).unlink(missing_ok=True)
+    os.mkfifo(source / name)
+    with pytest.raises(CannotRead, match=re.escape(name)):
+        preparation.prepare(source, to).write()
+    assert not to.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="locks of Unix")
+def test_what_a_killed_run_left_goes_with_the_next_and_what_a_living_one_has_stays(
+        source: Path, to: Path) -> None:
+    code = ("import sys\nfrom pathlib import Path\n"
+            "from desktop.engines.ascend.preparation import staging\n"
+            "with staging.beside(Path(sys.argv[1])) as made:\n"
+            "    (made / 'file').write_text('half')\n"
+            "    print(made, flush=True)\n    sys.stdin.read()\n")
+
+    def begin() -> tuple[subprocess.Popen[str], Path]:
+        run = subprocess.Popen([sys.executable, "-c", code, to], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, text=True)
+        assert run.stdout is not None
+        return run, Path(run.stdout.readline().strip())
+
+    to.parent.mkdir()
+    (killed, left), (living, used) = begin(), begin()
+    killed.kill()
+    killed.wait()
+    assert (left / "file").exists()
+    mine = to.with_name(f".{to.name}.mine")
+    mine.mkdir()
+    preparation.prepare(source, to).write()
+    assert sorted(to.parent.iterdir()) == sorted([to, used, mine])
+    assert (used / "file").exists()
+    living.communicate()
+    assert not used.exists()
 
 
 def test_links_are_followed_and_their_targets_stay(source: Path, to: Path, tmp_path: Path) -> None:

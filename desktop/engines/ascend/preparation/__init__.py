@@ -23,6 +23,7 @@ from desktop.engines.ascend.preparation.errors import (
     UnknownLayout,
     reason,
 )
+from desktop.i18n import _
 
 DEFAULT_TARGET = Path("deepseek_ocr2_npu")
 
@@ -80,6 +81,8 @@ def _reader(folder: Path) -> Callable[[str], bytes | None]:
     def read(name: str) -> bytes | None:
         path = folder / name
         try:
+            if path.exists() and not (path.is_file() or path.is_dir()):
+                raise CannotRead(source=path, reason=_("it is neither a file nor a folder"))
             return path.read_bytes()
         except (FileNotFoundError, NotADirectoryError):
             return None

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from desktop.engines.ascend.preparation import staging
 from desktop.engines.ascend.preparation.errors import SourceMissing, SourceNotFetched, reason
 from desktop.engines.ascend.preparation.layout import ADDRESS, CONFIG, IMAGE, INNER
 from desktop.i18n import _
@@ -53,8 +53,8 @@ def fetch(folder: Path, *, address: str = ADDRESS, proxy: str = "") -> str:
         if folder.exists() and any(folder.iterdir()):
             raise failed(_("{folder} exists and does not hold it.").format(folder=folder))
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as staging:
-            fresh = Path(staging, folder.name)
+        with staging.beside(folder) as scratch:
+            fresh = scratch / folder.name
             environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C",
                            **({"https_proxy": proxy} if proxy else {})}
             cloned = _git(["clone", "--quiet", "--depth=1", "--", address, str(fresh)],

@@ -8,12 +8,11 @@ import errno
 import hashlib
 import json
 import os
-import shutil
 import stat
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from desktop.engines.ascend.preparation import staging
 from desktop.engines.ascend.preparation.errors import (
     CannotRead,
     CannotWrite,
@@ -22,6 +21,7 @@ from desktop.engines.ascend.preparation.errors import (
     reason,
 )
 from desktop.engines.ascend.preparation.layout import FOREIGN_PATCH_MODULE
+from desktop.i18n import _
 
 MANIFEST = "verso_npu.json"
 """In the prepared folder: what was written, to know it again and to see what was changed since."""
@@ -51,8 +51,8 @@ def destination(source: Path, target: Path) -> Path:
 
 def touched(place: Path) -> tuple[str, ...]:
     """Files of the prepared folder PLACE that were changed, added or removed since, by name; of
-    one made by another program nothing is known, and every file counts. Python's own caches do
-    not count."""
+    one made by another program nothing is known, and every file counts. Links count, whatever
+    they lead to, and so does what cannot be read; Python's own caches do not. Raises nothing."""
     if not place.is_dir():
         return ()
     written: Mapping[str, str] = {}
@@ -60,9 +60,9 @@ def touched(place: Path) -> tuple[str, ...]:
         read = json.loads((place / MANIFEST).read_text("utf-8"))
         if isinstance(read, dict) and isinstance(read.get("files"), dict):
             written = read["files"]
-    there = {name: path for name, path in _files(place) if name != MANIFEST}
+    there = {name: path for name, path in _entries(place) if name != MANIFEST}
     return tuple(sorted(name for name in {*written, *there} if name not in there
-                        or written.get(name) != _digest(there[name])))
+                        or not _is(there[name], written.get(name, ""))))
 
 
 def write(source: Path, place: Path, files: Mapping[str, bytes]) -> Path | None:
@@ -74,27 +74,44 @@ def write(source: Path, place: Path, files: Mapping[str, bytes]) -> Path | None:
     """
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
+        with staging.beside(place) as folder:
+            fresh = folder / place.name
+            fresh.mkdir()
+            _copy(source, fresh, files)
+            for name, data in files.items():
+                _put(fresh / name, data, (source / name).is_file() and os.access(
+                    source / name, os.X_OK))
+            written = {name: _digest(path) for name, path in sorted(_files(fresh))}
+            _put(fresh / MANIFEST, (json.dumps({"version": 1, "files": written}, indent=1,
+                                               ensure_ascii=False) + "\n").encode(), False)
+            return _install(fresh, place)
     except OSError as error:
         raise CannotWrite(target=place, reason=reason(error), detail=str(error)) from error
-    try:
-        fresh = staging / place.name
-        fresh.mkdir()
-        _copy(source, fresh, files)
-        for name, data in files.items():
-            _put(fresh / name, data, (source / name).is_file() and os.access(
-                source / name, os.X_OK))
-        written = {name: _digest(path) for name, path in sorted(_files(fresh))}
-        _put(fresh / MANIFEST, (json.dumps({"version": 1, "files": written}, indent=1,
-                                           ensure_ascii=False) + "\n").encode(), False)
-        return _install(fresh, place)
-    except OSError as error:
-        raise CannotWrite(target=place, reason=reason(error), detail=str(error)) from error
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
 
 
 # --- inside
+def _entries(place: Path) -> Iterator[tuple[str, Path]]:
+    """Name and path of everything in PLACE but folders, which are entered, and Python's caches; a
+    link, a repository of its own and a folder that cannot be read are one entry each."""
+    unreadable: list[str] = []
+    for at, folders, names in os.walk(place, onerror=lambda error: unreadable.append(
+            str(error.filename))):
+        single = [name for name in folders if name == ".git" or Path(at, name).is_symlink()]
+        folders[:] = [name for name in folders if name not in _LEFT_OUT and name not in single]
+        for name in (*names, *single):
+            yield Path(at, name).relative_to(place).as_posix(), Path(at, name)
+    for folder in unreadable:
+        yield Path(folder).relative_to(place).as_posix(), Path(folder)
+
+
+def _is(path: Path, digest: str) -> bool:
+    """Whether PATH is a plain file with this DIGEST."""
+    try:
+        return stat.S_ISREG(path.lstat().st_mode) and _digest(path) == digest
+    except OSError:
+        return False
+
+
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:
     """Name relative to FOLDER, with ``/``, and path of every file in it."""
     def fail(error: OSError) -> None:
@@ -121,7 +138,10 @@ def _copy(source: Path, fresh: Path, instead: Mapping[str, bytes]) -> None:
         if name in instead:
             continue
         try:
-            data, mode = path.read_bytes(), path.stat().st_mode
+            mode = path.stat().st_mode
+            if not stat.S_ISREG(mode):  # reading a pipe would wait for ever
+                raise CannotRead(source=path, reason=_("it is neither a file nor a folder"))
+            data = path.read_bytes()
         except OSError as error:
             raise CannotRead(source=path, reason=reason(error), detail=str(error)) from error
         _put(fresh / name, data, bool(mode & stat.S_IXUSR))
