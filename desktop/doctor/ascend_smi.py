@@ -23,6 +23,7 @@ from desktop.engines.ascend.smi import (
     parse,
     parse_mapping,
     parse_pairs,
+    plain,
 )
 from desktop.errors import Problem, VersoError
 
@@ -80,10 +81,11 @@ def _by_card(tool: str, chips: Mapping[tuple[int, int], tuple[int, int, str]],
             chip = each.get("Chip ID", "0")
             total = _number(each, "HBM Capacity") or _number(each, "Capacity") or 0
             share = _number(each, "HBM Usage Rate") or _number(each, "Memory Usage Rate") or 0
-            known = chips.get((card, int(chip) if chip.isdecimal() else 0))
+            number = int(chip) if chip.isdecimal() else 0
+            known = chips.get((card, number))
             if known is None or not total:
                 continue
-            yield Npu(card, int(chip), known[1], known[2], health.get(chip, ""), total * _MIB,
+            yield Npu(card, number, known[1], known[2], health.get(chip, ""), total * _MIB,
                       total * share // 100 * _MIB, _number(each, "Aicore Usage Rate"))
 
 
@@ -107,7 +109,7 @@ def _ask(tool: str, arguments: tuple[str, ...], environment: Mapping[str, str],
         return SmiFailed(reason=error.strerror or str(error)).problem()
     if answer.timed_out:
         return SmiSilent(seconds=f"{seconds:g}").problem()
-    said = f"{answer.out}\n{answer.err}"
+    said = plain(f"{answer.out}\n{answer.err}")
     named = explain(said)
     if named is not None:
         return named.problem()
@@ -134,4 +136,4 @@ def explain(said: str) -> VersoError | None:
 
 
 def _short(said: str) -> str:
-    return " ".join(said.split())[:300]
+    return " ".join(plain(said).split())[:300]

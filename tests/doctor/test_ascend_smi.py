@@ -159,6 +159,16 @@ def test_a_table_of_an_unknown_kind(smi: Callable[..., str]) -> None:
     assert second.name == "Ascend910"
 
 
+def test_a_chip_without_a_number(smi: Callable[..., str]) -> None:
+    usages = sample("usages-910b").replace("Chip ID                        : 0", "Chip ID : NA")
+    assert "NA" in usages
+    [npu] = ascend_smi.look(smi({
+        "info": "nothing of a table\n", "info -m": sample("map-910b"),
+        "info -t usages -i 0": usages, "info -t health -i 0": "Health : OK\nChip ID : NA\n",
+    }), PLAIN).found
+    assert (npu.card, npu.chip, npu.health, npu.total) == (0, 0, "OK", 65536 * MIB)
+
+
 @pytest.mark.parametrize(("name", "code", "words"), [
     ("refused", "ascend.refused", "−8005"),
     ("occupied", "ascend.occupied", "−8020"),
@@ -197,3 +207,21 @@ def test_where_it_is(tmp_path: Path, smi: Callable[..., str]) -> None:
     assert ascend_smi.find({"PATH": f"/nowhere:{tmp_path}"}, ()) == tool
     assert ascend_smi.find({}, (tool,)) == tool
     assert ascend_smi.find({}, ("/nowhere/npu-smi",)) == ""
+
+
+@pytest.mark.parametrize("name", ["910b-24.1", "910b-26.0", "910c-25.2", "950", "310p-22.0"])
+def test_a_table_that_somebody_has_painted(name: str) -> None:
+    """A wrapper of one's own, or a tool that takes us for a terminal."""
+    text = sample(name)
+    painted = "".join(f"\x1b[0m{line}\x1b[K\r\n" for line in text.splitlines()).replace(
+        "OK", "\x1b[1;32mOK\x1b[m")
+    assert painted.count("\x1b[1;32m") > 0
+    assert ascend_smi.parse(painted) == ascend_smi.parse(text)
+
+
+def test_what_it_says_is_shown_without_control_characters(smi: Callable[..., str]) -> None:
+    tool = smi({}, script="#!/bin/sh\nprintf '\\033[31mno \\007device\\033[0m\\r\\n' >&2\nexit 1\n")
+    problem = ascend_smi.look(tool, PLAIN).problem
+    assert problem is not None
+    assert problem.message.endswith(": no device")
+    assert problem.message.isprintable()

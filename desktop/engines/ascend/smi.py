@@ -90,8 +90,18 @@ def find(environment: Mapping[str, str], places: tuple[str, ...] = PLACES) -> st
 # --- reading its tables
 
 
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[@-Z\\-_])")
+
+
+def plain(text: str) -> str:
+    """TEXT without colours and other control characters: a wrapper may paint the tables."""
+    return "".join(character if character.isprintable() or character in "\n\t" else " "
+                   for character in _ESCAPES.sub("", text.replace("\r\n", "\n")))
+
+
 def parse(text: str) -> tuple[str, tuple[Npu, ...]]:
     """The driver's version and the chips of ``npu-smi info``."""
+    text = plain(text)
     driver = re.search(r"Version:\s*(\S+)", text)
     found: list[Npu] = []
     holders: dict[tuple[int, int], list[Holder]] = {}
@@ -122,7 +132,7 @@ def parse_mapping(text: str) -> dict[tuple[int, int], tuple[int, int, str]]:
     """``npu-smi info -m``: (card, chip) → the number for programs, that of the node, the name.
     Chips that compute nothing (the card's controller) are left out."""
     chips: dict[tuple[int, int], tuple[int, int, str]] = {}
-    for line in text.splitlines():
+    for line in plain(text).splitlines():
         row = re.match(r"\s*(\d+)\s+(\d+)\s+(\d+)\s+(?:(\d+)\s+)?(\S.*?)\s*$", line)
         if row is not None:
             logic = int(row[3])
@@ -136,7 +146,7 @@ def parse_pairs(text: str) -> list[dict[str, str]]:
     card: dict[str, str] = {}
     chips: list[dict[str, str]] = []
     current: dict[str, str] = {}
-    for line in text.splitlines():
+    for line in plain(text).splitlines():
         name, colon, value = line.partition(":")
         name, value = name.strip(), value.strip()
         if not colon or not name:
