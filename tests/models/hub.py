@@ -17,6 +17,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from tests.support import processes
+
 COMMIT = "aaa02f3811945a91062062994c5c4a3f4c0af2b0"
 MODEL = "deepseek-ai/DeepSeek-OCR-2"
 
@@ -108,6 +110,12 @@ class Hub:
     def of(self, server: str, part: str = "") -> list[Request]:
         """Requests to SERVER (hub, cdn) whose path holds PART."""
         return [each for each in self.requests if each.server == server and part in each.path]
+
+    def sent_in_all(self) -> int:
+        """``sent``, once every answer has come to its end: who receives the last byte of one may
+        go on before it is counted here."""
+        processes.until(lambda: self.active == 0)
+        return self.sent
 
 
 class _Handler(BaseHTTPRequestHandler):

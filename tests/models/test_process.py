@@ -54,6 +54,7 @@ def test_killed_in_the_middle_it_goes_on(
     kept = recorded()
     assert not download_folder().exists()
     hub.hold.set()
+    hub.sent_in_all()
     hub.requests, hub.sent = [], 0
     out, err = (again := start(hub)).communicate(timeout=300)
     assert again.returncode == 0, err
@@ -138,6 +139,7 @@ def test_a_disk_that_fills_meanwhile(
     assert download.outcome.problem.code == "model.disk_full"
     assert str(small_disk) in download.outcome.problem.message
     filler.unlink()
+    hub.sent_in_all()
     hub.sent = 0
     assert is_whole(fetch(folder=small_disk / "m" / "model").folder, hub)
     assert hub.sent < len(hub.files[SHARD]), "what had come was thrown away"
