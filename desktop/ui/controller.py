@@ -21,6 +21,7 @@ from desktop.errors import VersoError
 from desktop.i18n import _
 from desktop.intake.model import RenderedPage
 from desktop.jobs import events as e
+from desktop.jobs.errors import UnknownPage
 from desktop.jobs.events import PageState, PageView
 from desktop.jobs.session import Session
 from desktop.ui.bridge import Bridge, RawJoined
@@ -227,7 +228,12 @@ class ReviewController(QObject):
         self._joined = False
         future = self._session.page_result(page_id)
         future.add_done_callback(lambda _done: self._bridge.join_raw(page_id))
-        result = await asyncio.wrap_future(future)
+        try:
+            result = await asyncio.wrap_future(future)
+        except UnknownPage:
+            # Its document was removed meanwhile; that event is on its way.
+            log.info("page %s is not in the queue any more", page_id)
+            return
         if page_id != self.page_id or self._pane is None:
             return
         self._pane.set_result(page_id, result)

@@ -71,12 +71,17 @@ class Toast(QWidget):
         :meth:`retract` takes back what was said ABOUT something.
 
         Mere news does not take away a message that offers to do something; an offer that is
-        no more than news waits until that is gone.
+        no more than news waits until that is gone, and comes back when a warning or an error
+        took its place.
         """
-        if self.isVisible() and self._act is not None and kind in ("info", "ok"):
-            if act is not None:
-                self._next = (text, kind, action, act, about)
-            return
+        if self.isVisible() and self._act is not None:
+            if kind in ("info", "ok"):
+                if act is not None:
+                    self._next = (text, kind, action, act, about)
+                return
+            if self._kind in ("info", "ok") and self._next is None:
+                self._next = (self.text.text(), self._kind, self.button.text(), self._act,
+                              self._about)
         self._kind = kind
         self._act = act
         self._about = about

@@ -105,5 +105,6 @@ def window(request: pytest.FixtureRequest, qtbot: QtBot) -> Iterator[MainWindow]
     shared.commands.change_setting("dpi", 144)
     shared.controller.set_follow(True)
     shared.bottom_dock.hide()
+    shared.toast._next = None
     shared.toast.text.clear()
     shared.toast.hide()

@@ -223,6 +223,19 @@ def test_an_offer_waits_behind_another_and_is_taken_back(window: MainWindow) -> 
     assert done == ["enter"]
 
 
+def test_an_offer_comes_back_when_an_error_took_its_place(window: MainWindow) -> None:
+    done: list[str] = []
+    toast = window.toast
+    toast.say("Taken out.", "info", "Add again", lambda: done.append("back"))
+    toast.say("The disk is full.", "error")
+    assert (toast.text.text(), toast.button.isVisible()) == ("The disk is full.", False)
+    toast._close.click()
+    assert toast.text.text() == "Taken out."
+    toast.button.click()
+    assert done == ["back"]
+    assert not toast.isVisible()
+
+
 def test_the_page_range_is_edited_in_place(window: MainWindow, qtbot: QtBot, samples: Path,
                                            script: Play) -> None:
     script(pages=[{"rate": 0}])
@@ -323,6 +336,20 @@ def test_removed_documents_can_be_taken_back(window: MainWindow, qtbot: QtBot,
     assert (samples / "scan.png").is_file()
     window.toast.button.click()
     qtbot.waitUntil(lambda: len(window.model.documents()) == 1, timeout=WAIT)
+
+
+def test_a_page_that_is_removed_while_it_is_asked_for_is_no_error(
+        window: MainWindow, qtbot: QtBot, samples: Path) -> None:
+    drop(window, mime_of([samples / "scan.png"]))
+    qtbot.waitUntil(lambda: all_final(window), timeout=WAIT)
+    page_id = window.model.pages(window.model.documents()[0].id)[0].id
+    window.commands.remove([window.model.documents()[0].id])
+    # Asked after the session has removed it, before the window has heard of that.
+    window.tasks.spawn(window.controller._load_result(page_id), "result")
+    qtbot.waitUntil(lambda: window.empty.isVisible(), timeout=WAIT)
+    qtbot.waitUntil(lambda: "result" not in window.tasks._keyed, timeout=WAIT)
+    assert window.toast.text.text() == "1 document was taken out of the queue."
+    assert window.toast.button.text() == "Add again"
 
 
 def test_settings_are_used_and_kept(window: MainWindow, qtbot: QtBot) -> None:
