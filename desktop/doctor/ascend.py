@@ -123,7 +123,7 @@ def look(values: Values, machine: Machine, report: interpreter.Report | None = N
         npus.driver or host.driver_version))
     chosen, missing = _chosen(values, npus, looker.environ)
     experts = _experts(report, host)
-    versions = _with_experts(versions, experts)
+    versions = _with_experts(_with_other_toolkit(versions, host, report), experts)
     absent = errors(host.environment.places)
     fatal = sum(each.fatal for each in host.environment.places.missing)
     of_chosen, of_others = list(_of_npus(values, npus, chosen)), list(_other_npus(npus, chosen))
@@ -173,6 +173,24 @@ def _lacking(values: Values, report: interpreter.Report, host: Host) -> tuple[Ve
     if not report.python or not (host.nodes.any or str(values["engine"]) == "ascend"):
         return ()
     return moe_experts.missing(lambda module: module.replace("_", "-") in report.versions)
+
+
+def _with_other_toolkit(versions: tuple[Verdict, ...], host: Host,
+                        report: interpreter.Report) -> tuple[Verdict, ...]:
+    """Where the right toolkit is here too, and a variable names the wrong one: nothing is to be
+    installed."""
+    named, fitting = host.environment.places.toolkit, support.row(
+        report.versions.get("vllm-ascend", ""))
+    if named is None or not named.source or fitting is None:
+        return versions
+    other = next((each for each in host.environment.places.toolkits if support.cann_key(
+        each.version) == support.cann_key(fitting.cann)), None)
+    if other is None:
+        return versions
+    fix = _("{name} names this one, and {version} is at {path}: unset {name}, or name that."
+            ).format(name=named.source, version=other.version, path=other.path)
+    return tuple(replace(each, fix=fix) if each.what == "cann" and each.why else each
+                 for each in versions)
 
 
 def _with_experts(versions: tuple[Verdict, ...], experts: Experts | None) -> tuple[Verdict, ...]:

@@ -280,6 +280,31 @@ def test_faults_in_the_tables_of_each_driver(driver: str, tmp_path: Path) -> Non
     assert [code for code, _message in cut] in (["ascend.smi"], ["ascend.no_such_npu"])
 
 
+def test_a_variable_that_names_another_toolkit_than_the_one_that_fits(tmp_path: Path) -> None:
+    tree = healthy(tmp_path)
+    base = tree.root / "usr/local/Ascend"
+    older = trees.toolkit(base / "ascend-toolkit/8.1.RC1", "8.1.RC1", MACHINE, cfg=True)
+    (older / "lib64/libhccl.so").write_text("")
+    for name in ("ASCEND_TOOLKIT_HOME", "ASCEND_HOME_PATH"):
+        tree.environment[name] = str(older)
+    said, = tree.look().problems
+    assert said.code == "ascend.version"
+    assert "ASCEND_TOOLKIT_HOME names this one" in said.hint
+    assert f"8.5.1 is at {base}/cann" in said.hint
+    for name in ("ASCEND_TOOLKIT_HOME", "ASCEND_HOME_PATH"):  # as it says
+        del tree.environment[name]
+    assert tree.look().problems == ()
+
+
+@pytest.mark.parametrize("name", ["ATB_HOME_PATH", "ASCEND_OPP_PATH"])
+def test_a_variable_that_names_a_folder_of_something_else(tmp_path: Path, name: str) -> None:
+    tree = healthy(tmp_path)
+    tree.environment[name] = "/"
+    said, = [*tree.look().problems, *tree.look().warnings]
+    assert said.code == "ascend.environment.variable"
+    assert said.message.startswith(f"{name} is set to /,")
+
+
 def test_atb_in_the_other_form_only(tmp_path: Path) -> None:
     tree = healthy(tmp_path)
     site = tmp_path / "env/lib/python3.11/site-packages"

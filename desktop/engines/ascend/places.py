@@ -168,9 +168,11 @@ def _misleading(search: Search, machine: str) -> Iterator[Missing]:
     """Variables that point nowhere, or at something else."""
     for name in (*TOOLKIT_VARIABLES, "ASCEND_OPP_PATH", ATB_VARIABLE):
         value = search.environ.get(name, "")
-        right = os.path.isdir(value)
-        if right and name in TOOLKIT_VARIABLES:
-            # One for another machine is told as such.
+        if name == ATB_VARIABLE:
+            right = os.path.exists(os.path.join(value, "lib", ATB_LIBRARY))
+        elif name == "ASCEND_OPP_PATH":
+            right = os.path.isdir(os.path.join(value, "built-in"))
+        else:  # One for another machine is told as such.
             right = bool(_library_in(value, machine) or _machines(value))
         if value and not right:
             yield Missing("variable", (value,), False, name)
