@@ -11,10 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from tests.cli.conftest import SHORT, Verso, start
+from tests.support import processes
 
 Script = Callable[..., str]
 Pdf = Callable[..., Path]
@@ -283,20 +283,18 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(
     call = ("convert", path, "-o", out, *SCRIPTED,
             script(sticking("*-5", stuck), FIGURES, capacity=2))
     process = start(*call)
-    until_finished(out, 4, process)
+    # All but the one that hangs. The figures of some may be cut and nothing be saved yet: with
+    # the one that hangs, no more than four are under way at once.
+    until_finished(out, 7, process)
     process.kill()
-    process.communicate(timeout=60)
-    deadline = time.monotonic() + 20
-    while no_process_left() and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert no_process_left() == []  # its worker and drawing processes died with it
+    process.communicate(timeout=120)
+    processes.until(lambda: no_process_left() == [])  # worker and drawing processes die with it
     before = attempts(out)
     db = sqlite3.connect(out / ".verso" / "journal.db")
     finished = {number for (number,) in db.execute(
         "SELECT number FROM pages WHERE state = 'complete'")}
     db.close()
-    assert 3 <= len(finished) < 8
-
+    assert 4 <= len(finished) < 8
     ran = verso(*call)
     assert ran.status == 0, ran.err
     after = attempts(out)
@@ -315,7 +313,7 @@ def test_interrupted_it_keeps_what_is_finished(
     process = start(*call)
     until_finished(out, 3, process)
     process.send_signal(number)
-    stdout, stderr = process.communicate(timeout=60)
+    stdout, stderr = process.communicate(timeout=120)
     assert process.returncode == 130, stderr
     assert "Traceback" not in stderr
     (document,) = json.loads(stdout)["documents"]
@@ -337,9 +335,7 @@ def test_a_killed_worker_is_no_ones_problem(verso: Verso, script: Script, pdf: P
                     script(FIGURES, FIGURES, sticking("", stuck), FIGURES, capacity=1))
     until_finished(out, 2, process)
     before = done(out)
-    worker = next(child for child in psutil.Process(process.pid).children(recursive=True)
-                  if "desktop.worker" in " ".join(child.cmdline()))
-    os.kill(worker.pid, signal.SIGKILL)
+    processes.worker_of(process.pid).kill()
     _, stderr = process.communicate(timeout=120)
     assert process.returncode == 0, stderr
     counts = attempts(out)

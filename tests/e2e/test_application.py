@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
 from desktop.jobs.journal import Journal
@@ -46,11 +45,6 @@ def scripted(verso_home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
             json.dumps({"version": 1, "settings": {"engine": "scripted"}}))
         monkeypatch.setenv("VERSO_SCRIPT", json.dumps(script))
     return use
-
-
-def worker_of(process: subprocess.Popen[str]) -> psutil.Process:
-    return next(child for child in psutil.Process(process.pid).children(recursive=True)
-                if "desktop.worker" in " ".join(child.cmdline()))
 
 
 def test_dropped_documents_end_as_files(start: Callable[..., Application], sample_pdf: Path,
@@ -101,13 +95,13 @@ def test_a_killed_worker_is_started_again_and_the_page_done_again(
         {"match": "*-1", "faults": [{"kind": "hang", "at": 60, "attempts": [1]}]}, {"rate": 0}])
     application = start(sample_pdf)
     application.wait(lambda s: s["documents"] and "streaming" in s["documents"][0]["pages"])
-    first = worker_of(application.process)
+    first = processes.worker_of(application.process.pid)
     first.kill()
     application.wait(lambda s: s["engine"] == "restarting" or "started again" in s["toast"]
                      or finished(s))
     state = application.wait(finished)
     assert state["documents"][0]["pages"] == ["complete"] * 3
-    assert worker_of(application.process).pid != first.pid
+    assert processes.worker_of(application.process.pid).pid != first.pid
     assert application.end() == 0
 
 

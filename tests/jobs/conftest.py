@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -24,6 +24,7 @@ from desktop.jobs.events import (
 )
 from desktop.jobs.session import Session
 from desktop.settings import Values
+from tests.support import processes
 from tests.support.gate import Gate
 
 E = TypeVar("E")
@@ -126,11 +127,7 @@ class Play:
 
     def worker(self) -> psutil.Process:
         """The process of the engine that runs now."""
-        for child in psutil.Process().children():
-            with contextlib.suppress(psutil.NoSuchProcess):  # It has ended since.
-                if "desktop.worker" in child.cmdline():
-                    return child
-        raise AssertionError("no engine runs")
+        return processes.worker_of(os.getpid())
 
     def finish(self) -> None:
         """Read everything there is."""

@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
 from desktop.jobs.events import (
@@ -21,6 +20,7 @@ from desktop.jobs.events import (
 from desktop.jobs.session import Session
 from desktop.settings import Values
 from tests.jobs.conftest import PATIENCE, Heard
+from tests.support import processes
 
 HELD = """
 import os, sys, time
@@ -62,13 +62,6 @@ def session(tmp_path: Path, gate: Path, no_process_left: object) -> Iterator[tup
     session.close()
 
 
-def _worker() -> psutil.Process:
-    found = [process for process in psutil.Process().children(recursive=True)
-             if "desktop.worker" in process.cmdline()]
-    assert len(found) == 1
-    return found[0]
-
-
 def test_the_first_block_is_seen_before_the_last_line_is_recognised(
         session: tuple[Session, Heard], gate: Path, sample_pdf: Path) -> None:
     reading, heard = session
@@ -76,7 +69,7 @@ def test_the_first_block_is_seen_before_the_last_line_is_recognised(
     reading.start()
     heard.until(lambda: heard.of(BlocksChanged), "no block came")
     # Dead at the first block: whatever is recognised later cannot have been part of it.
-    _worker().kill()
+    processes.worker_of(os.getpid()).kill()
     gate.touch()
     assert reading.wait(PATIENCE)
 

@@ -72,6 +72,15 @@ def left_running(mark: str, seconds: float | None = None) -> list[str]:
     return [f"{process.pid}: {_command_line(process)}" for process in left]
 
 
+def worker_of(pid: int) -> psutil.Process:
+    """The engine's process below PID."""
+    for child in psutil.Process(pid).children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):  # It has ended since.
+            if "desktop.worker" in child.cmdline():
+                return child
+    raise AssertionError("no engine runs")
+
+
 def until(condition: Callable[[], object], seconds: float = 120) -> None:
     """Wait until CONDITION holds; fails after SECONDS."""
     deadline = time.monotonic() + seconds

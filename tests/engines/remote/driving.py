@@ -19,7 +19,7 @@ Serve = Callable[..., FakeServer]
 """The fixture ``serve``."""
 
 
-def run(coroutine: Coroutine[Any, Any, T], seconds: float = 60) -> T:
+def run(coroutine: Coroutine[Any, Any, T], seconds: float = 180) -> T:
     """COROUTINE's value; a test that hangs fails."""
     return asyncio.run(asyncio.wait_for(coroutine, seconds))
 
@@ -83,7 +83,7 @@ def finish_of(found: list[Output]) -> Finish:
     return found[-1]
 
 
-async def until(condition: Callable[[], bool | Awaitable[bool]], seconds: float = 20) -> None:
+async def until(condition: Callable[[], bool | Awaitable[bool]], seconds: float = 60) -> None:
     """Wait for CONDITION; fails when it does not come."""
     for _ in range(int(seconds / 0.01)):
         if condition():

@@ -10,6 +10,7 @@ import asyncio
 import base64
 import io
 import json
+import socket
 import ssl
 import threading
 from collections.abc import Callable
@@ -113,7 +114,11 @@ class FakeServer:
         self._thread = threading.Thread(target=self._run, name="fake-server", daemon=True)
         self._open: set[asyncio.StreamWriter] = set()
         self._server: asyncio.Server | None = None
-        self.port = 0
+        # Bound beside the one that listens: while that is closed the port is given to nobody else.
+        self._place = socket.socket()
+        self._place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._place.bind(("127.0.0.1", 0))
+        self.port: int = self._place.getsockname()[1]
 
     # --- life
 
@@ -125,8 +130,9 @@ class FakeServer:
     def __exit__(self, *_: object) -> None:
         self.stop()
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(60)
         self._loop.close()
+        self._place.close()
 
     @property
     def url(self) -> str:
@@ -145,12 +151,11 @@ class FakeServer:
         self.call(self._listen)
 
     def call(self, function: Callable[[], Any]) -> None:
-        asyncio.run_coroutine_threadsafe(function(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(function(), self._loop).result(60)
 
     async def _listen(self) -> None:
         self._server = await asyncio.start_server(
-            self._serve, "127.0.0.1", self.port, ssl=self._tls)
-        self.port = self._server.sockets[0].getsockname()[1]
+            self._serve, "127.0.0.1", self.port, ssl=self._tls, reuse_address=True)
 
     async def _stop(self) -> None:
         if self._server is not None:

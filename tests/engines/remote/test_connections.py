@@ -127,13 +127,12 @@ def test_nothing_is_left_of_a_thousand_pages(server: FakeServer, a_page: MakePag
                 assert not any(task.exception() for task in tasks if not task.cancelled())
             await parted(engine)
             gc.collect()
-            await asyncio.sleep(0)
-            assert asyncio.all_tasks() == own
+            await until(lambda: asyncio.all_tasks() == own)
             # Two of each connection, as the server is in this process; some may be kept.
             assert _files() <= files + 2 * 100
         await until(lambda: not server._open and _files() <= files)
 
-    run(main(), 120)
+    run(main(), 300)
     gc.collect()
     assert complaints == []
 
