@@ -177,27 +177,28 @@ def test_the_first_text_of_the_watched_page_is_delivered_at_once(
     assert send is not None
     bridge._last = time.monotonic()
 
-    def delivered(*events: e.SessionEvent) -> list[e.SessionEvent]:
+    def deliver(*events: e.SessionEvent, expected: Sequence[e.SessionEvent] = ()) -> None:
         got.clear()
         send(events)
+        qtbot.waitUntil(lambda: len(got) >= len(expected), timeout=60_000)
         qtbot.wait(30)
-        return list(got)
+        assert got == list(expected)
 
     waiting = e.PageUpdated(page(2))
-    assert delivered(waiting) == []
-    assert delivered(e.BlocksChanged("1-2", (block(0, "another page"),))) == []
-    assert delivered(e.BlocksChanged("1-1", (block(0, ""),))) == []
+    deliver(waiting)
+    deliver(e.BlocksChanged("1-2", (block(0, "another page"),)))
+    deliver(e.BlocksChanged("1-1", (block(0, ""),)))
     first = e.BlocksChanged("1-1", (block(0, "Re"),))
-    assert delivered(e.RawText("1-1", "Re"), first) == [waiting, first, e.RawText("1-1", "Re")]
+    deliver(e.RawText("1-1", "Re"), first, expected=[waiting, first, e.RawText("1-1", "Re")])
     # Once a page: what follows is one of many again.
     more = e.BlocksChanged("1-1", (block(0, "Reve"),))
-    assert delivered(more) == []
+    deliver(more)
     # Read again, it begins anew; so does a page that is turned to.
-    assert delivered(e.PageCleared("1-1"), first) == [e.PageCleared("1-1"), first]
-    assert delivered(more) == []
+    deliver(e.PageCleared("1-1"), first, expected=[e.PageCleared("1-1"), first])
+    deliver(more)
     bridge.watch("1-2")
     other = e.BlocksChanged("1-2", (block(0, "Two"),))
-    assert delivered(other) == [other]
+    deliver(other, expected=[other])
     bridge.close()
 
 
@@ -214,7 +215,7 @@ def test_the_applications_own_log_comes_with_the_engines(qtbot: QtBot) -> None:
     thread = threading.Thread(target=lambda: work.warning("worker %d ended", 7))
     thread.start()
     thread.join()
-    qtbot.waitUntil(lambda: bool(got))
+    qtbot.waitUntil(lambda: bool(got), timeout=60_000)
     assert isinstance(got[0], e.LogAdded)
     assert (got[0].level, got[0].source, got[0].text) == (30, "life", "worker 7 ended")
     bridge.close()

@@ -14,7 +14,13 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit
 from pytestqt.qtbot import QtBot
 
 from desktop import paths
-from desktop.jobs.events import DocumentState, EngineState, PageState, RunState
+from desktop.jobs.events import (
+    DocumentState,
+    EngineState,
+    EngineUpdated,
+    PageState,
+    RunState,
+)
 from desktop.jobs.session import Session
 from desktop.settings import Values
 from desktop.ui import screen_region
@@ -151,7 +157,7 @@ def test_pasted_files_and_paths_are_read(window: MainWindow, qtbot: QtBot, sampl
 
 def test_pausing_and_stopping(window: MainWindow, qtbot: QtBot, samples: Path,
                               script: Play) -> None:
-    script(capacity=1, pages=[{"rate": 40, "delta": 2}])
+    script(capacity=1, pages=[{"faults": [{"kind": "hang", "at": 60}]}])
     drop(window, mime_of([samples / "twenty_pages.pdf"]))
     qtbot.waitUntil(lambda: PageState.STREAMING in states(window), timeout=WAIT)
     qtbot.waitUntil(lambda: window.actions_["start_pause"].text() == "Pause", timeout=WAIT)
@@ -159,7 +165,7 @@ def test_pausing_and_stopping(window: MainWindow, qtbot: QtBot, samples: Path,
     qtbot.waitUntil(lambda: window.state.run is RunState.PAUSED
                     and PageState.STREAMING not in states(window), timeout=WAIT)
     assert window.actions_["start_pause"].text() == "Start"
-    qtbot.waitUntil(lambda: states(window).count(PageState.WAITING) >= 19, timeout=WAIT)
+    qtbot.waitUntil(lambda: states(window) == [PageState.WAITING] * 20, timeout=WAIT)
     drop(window, mime_of([samples / "scan.png"]))  # a pause is not undone by a drop
     qtbot.waitUntil(lambda: len(window.model.documents()) == 2, timeout=WAIT)
     assert window.state.run is RunState.PAUSED
@@ -198,7 +204,7 @@ def test_after_a_restart_it_says_how_to_go_on(verso_home: Path, appearance: Appe
                                               sample_pdf: Path) -> None:
     first = Session(verso_home / "journal.sqlite", verso_home / "cache",
                     Values({"engine": "scripted"}))
-    first.add([sample_pdf]).result(30)
+    first.add([sample_pdf]).result(WAIT / 1000)
     first.close()
     with opened(verso_home, appearance, loop) as window:
         qtbot.waitUntil(window.toast.isVisible, timeout=WAIT)
@@ -293,8 +299,8 @@ def test_the_view_follows_until_a_person_chooses(window: MainWindow, qtbot: QtBo
     script(capacity=1, pages=[{"rate": 60, "delta": 4}])
     drop(window, mime_of([samples / "twenty_pages.pdf"]))
     qtbot.waitUntil(lambda: PageState.STREAMING in states(window), timeout=WAIT)
-    qtbot.waitUntil(lambda: window.model.page(window.controller.page_id or "").state  # type: ignore[union-attr]
-                    is PageState.STREAMING, timeout=WAIT)
+    qtbot.waitUntil(lambda: (page := window.model.page(window.controller.page_id or "")) is not None
+                    and page.state is PageState.STREAMING, timeout=WAIT)
     index = window.model.index(15, 0, window.model.index(0, 0))
     window.queue.expand(window.model.index(0, 0))
     window.queue.scrollTo(index)
@@ -394,8 +400,9 @@ def test_a_killed_worker_is_said_and_nothing_is_lost(window: MainWindow, qtbot: 
                                                      tmp_path: Path) -> None:
     script(capacity=2, pages=[{"rate": 100, "delta": 8, "faults": [
         {"kind": "kill", "at": 100, "once": str(tmp_path / "died")}]}])
-    said: list[EngineState] = []
-    window.bridge.delivered.connect(lambda _events: said.append(window.engine.state))
+    said: list[EngineState] = []  # by the session: the window may have no turn meanwhile
+    window.session.subscribe(lambda events: said.extend(
+        event.engine.state for event in events if isinstance(event, EngineUpdated)))
     drop(window, mime_of([paths.resources() / "samples" / "sample.pdf"]))
     qtbot.waitUntil(lambda: all_final(window), timeout=WAIT)
     assert (tmp_path / "died").exists()
