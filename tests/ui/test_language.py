@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gettext
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -70,7 +71,10 @@ def untranslated(root: QWidget, allowed: tuple[str, ...]) -> list[tuple[str, str
 
 
 def test_everything_is_said_again(window: MainWindow, qtbot: QtBot, sample_pdf: Path,
+                                  script: Callable[..., None],
                                   monkeypatch: pytest.MonkeyPatch) -> None:
+    # An engine that is never ready: no page is read meanwhile, which would be said as well.
+    script(load={"faults": [{"kind": "hang"}]})
     window.add([sample_pdf])
     qtbot.waitUntil(lambda: bool(window.model.documents())
                     and window.controller.page_id is not None, timeout=WAIT)
