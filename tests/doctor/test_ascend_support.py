@@ -70,6 +70,14 @@ def test_a_newer_cann_is_good_where_the_release_says_so() -> None:
     assert all(each.level is Level.GOOD for each in support.judge(newer))
 
 
+def test_a_repaired_release_of_vllm_is_the_release() -> None:
+    """The table of vllm-ascend itself has v0.10.1 and v0.10.1.1 in one row."""
+    for version, level in (("0.10.1", Level.GOOD), ("0.10.1.1", Level.GOOD),
+                           ("0.10.2", Level.PROBLEM)):
+        said = support.judge(Installed(ascend="0.10.1rc1", vllm=version))
+        assert [each.level for each in said if each.what == "vllm"] == [level]
+
+
 def test_what_is_repaired_is_no_fault() -> None:
     for transformers in ("4.57.6", "5.5.4", "5.14.1"):
         found = support.judge(replace(HEALTHY["newest"], transformers=transformers))

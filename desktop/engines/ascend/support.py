@@ -248,7 +248,7 @@ def _vllm(wanted: Row, version: str) -> Verdict:
     fix = f"pip install vllm=={wanted.vllm}"
     if not version:
         return Verdict("vllm", "", wanted.vllm, Level.PROBLEM, _("vLLM is not installed."), fix)
-    if _release(version) != _release(wanted.vllm):
+    if _release(version)[:3] != _release(wanted.vllm)[:3]:  # 0.10.1.1 is 0.10.1 with a repair
         return Verdict("vllm", version, wanted.vllm, Level.PROBLEM,
                        _("vllm-ascend {ascend} replaces parts of vLLM {wanted} and of no "
                          "other.").format(ascend=wanted.ascend, wanted=wanted.vllm), fix)

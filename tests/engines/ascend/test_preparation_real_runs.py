@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -60,13 +61,17 @@ def SamplingParams(**options):
 """
 
 
-@pytest.fixture
-def ready(tmp_path: Path) -> Path:
+@pytest.fixture(params=["as published", "line ends of Windows"])
+def ready(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """A prepared folder; ``site`` and ``out`` beside it."""
     official = recipe_sources.official()
     if official is None:
         pytest.skip("needs the official code: run packaging/recipe_sources.py")
     pytest.importorskip("fitz")
+    if request.param == "line ends of Windows":  # as git may check it out
+        official = Path(shutil.copytree(official, tmp_path / "windows"))
+        for file in official.rglob("*.py"):
+            file.write_bytes(re.sub(rb"\r?\n", b"\r\n", file.read_bytes()))
     made = tmp_path / "npu"
     preparation.prepare(official, made).write()
     (tmp_path / "site").mkdir()
@@ -89,7 +94,7 @@ def ready(tmp_path: Path) -> Path:
 
 def run(ready: Path, script: str, given: Path) -> tuple[Path, str]:
     out = ready.parent / "out"
-    config = (ready / "config.py").read_text("utf-8")
+    config = (ready / "config.py").read_bytes().decode("utf-8").replace("\r\n", "\n")
     for name, value in (("MODEL_PATH", "/data/model"), ("INPUT_PATH", given),
                         ("OUTPUT_PATH", f"{out}/")):
         config, count = re.subn(rf"^{name} = .*$", f"{name} = {str(value)!r}", config,
