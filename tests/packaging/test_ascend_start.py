@@ -3,6 +3,7 @@ said where it cannot be."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -14,6 +15,9 @@ from pathlib import Path
 import pytest
 
 from desktop.engines import plugin
+from desktop.engines.ascend import loading
+from desktop.engines.vllm import arguments
+from desktop.settings import Values
 from tests.packaging.ascend import BASE, CONTROL, HERE, Machine, values
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux scripts")
@@ -133,6 +137,29 @@ def test_podman(machine: Machine) -> None:
     ran = machine.start()
     assert ran.returncode == 1
     assert "neither docker nor podman" in ran.stderr
+
+
+@pytest.mark.parametrize("graphs", [(), ("--graphs",)])
+def test_the_server_is_given_what_the_engine_gives(machine: Machine,
+                                                   graphs: tuple[str, ...]) -> None:
+    told = machine.told(*graphs)
+    assert [json.loads(each) for each in values(told, "--additional-config")] == [
+        loading.ADDITIONAL]
+    assert values(told, "--max-num-batched-tokens") == [str(loading.BATCHED)]
+    assert values(told, "--max-num-seqs") == [str(arguments.SEQUENCES)]
+    assert values(told, "--gpu-memory-utilization") == [f"{Values()['memory_utilization']:g}"]
+    assert values(told, "--max-model-len") == [str(Values()["max_model_len"])]
+    assert ("--enforce-eager" in told) is (not graphs)
+
+
+@pytest.mark.parametrize(("image", "ahead"), [
+    ("", False), ("quay.io/ascend/vllm-ascend:v0.17.0rc1", False),
+    ("quay.io/ascend/vllm-ascend:v0.19.1rc1", True), ("mine:5000/vllm-ascend:v0.23.0", True),
+    ("quay.io/ascend/vllm-ascend:main", True), ("mine:5000/vllm-ascend", True)])
+def test_steps_are_scheduled_ahead_where_the_ngram_sees_them(machine: Machine, image: str,
+                                                             ahead: bool) -> None:
+    told = machine.told(*(("--image", image) if image else ()))
+    assert ("--no-async-scheduling" in told) is not ahead
 
 
 def test_the_command_is_printed_and_can_be_pasted(machine: Machine) -> None:
