@@ -15,10 +15,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from subprocess import CompletedProcess
 
+import hypothesis
 import pytest
 
 from tests.support import data, processes, tiny_vllm
 
+# How long an example takes depends on the machine, and a run of all tests on its examples: the same
+# each time.
+hypothesis.settings.register_profile(
+    "verso", deadline=None, derandomize=True,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("verso")
 QT_FOLDERS = ("ui", "e2e")
 """Folders under tests/ that need Qt."""
 

@@ -16,7 +16,7 @@ from tests.support import data, processes
 
 ORPHAN = """
 import subprocess, sys
-subprocess.Popen([sys.executable, "-c", "import time; time.sleep(120)"])
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 """
 
 FAILING = """
@@ -37,7 +37,7 @@ def test_marked():
 
 
 def test_left(no_process_left):
-    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(120)"])
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 
 
 def test_waited_for(no_process_left):
@@ -65,7 +65,7 @@ def test_a_process_whose_parent_has_died_is_found(
 
 
 def test_another_tests_processes_are_not_counted(test_mark: str) -> None:
-    other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(120)"],
+    other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"],
                              env={**os.environ, processes.MARK: "other"})
     try:
         assert processes.left_running(test_mark, 0) == []
@@ -107,7 +107,7 @@ def run_pytest(tmp_path: Path, *options: str) -> str:
          "--rootdir", data.ROOT, "--confcutdir", data.ROOT, "-p", "tests.conftest",
          "-p", "no:cacheprovider", *options, tmp_path / "test_failing.py"],
         cwd=data.ROOT, env={**os.environ, "PYTHONPATH": str(data.ROOT), "VERSO_TEST_PATIENCE": "5"},
-        capture_output=True, text=True, timeout=120, check=False)
+        capture_output=True, text=True, timeout=400, check=False)
     return result.stdout + result.stderr
 
 

@@ -277,14 +277,13 @@ def tops(found: list[psutil.Process]) -> list[psutil.Process]:
 def gone(pids: Mapping[int, float]) -> float:
     """Wait until the processes PIDS (id → creation time) have ended, at most ten seconds (more
     where the machine is busy); how long it took. Fails when one lives on."""
-    begin, patience = time.monotonic(), processes.patience(10)
-    while True:
+    begin = time.monotonic()
+    left: list[int] = []
+    for _ in processes.looks(processes.patience(10)):
         left = [pid for pid, created in pids.items() if _lives(pid, created)]
-        passed = time.monotonic() - begin
         if not left:
-            return passed
-        assert passed < patience, f"still running: {left}"
-        time.sleep(0.05)
+            return time.monotonic() - begin
+    raise AssertionError(f"still running: {left}")
 
 
 def snapshot(found: list[psutil.Process]) -> dict[int, float]:

@@ -68,7 +68,7 @@ class Server:
         """As when the machine fails: everything at once."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(30)
+        self.process.wait(120)
 
     def stop(self) -> None:
         """In order, and if that does not help, by force."""

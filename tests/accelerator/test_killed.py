@@ -83,7 +83,7 @@ class Convert:
         """SIGKILL to it alone; the seconds until nothing of it lived."""
         family = self.family()
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(120)
         return real.gone(family)
 
     def _children(self) -> list[psutil.Process]:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from desktop.client.client import WorkerDied
-from desktop.protocol.messages import PageFinished, PageStarted, PageText
+from desktop.protocol.messages import PageFinished
 from tests.accelerator import real
 from tests.accelerator.real import CONTEXT, LARGE, SMALL, RealEngine
 
@@ -69,8 +69,6 @@ def test_our_plugin_is_in_the_process_that_computes(engine: RealEngine) -> None:
 def test_a_page_streams_and_arrives_to_the_letter(engine: RealEngine) -> None:
     engine.write(real.recording())
     page = engine.submit()
-    engine.streaming(page)
-    assert not any(event.page_id == page for event in engine.recorder.of(PageFinished))
     end = engine.finished(page)
     assert end.finish == "complete", end
     pieces = engine.pieces(page)
@@ -92,14 +90,14 @@ def test_visual_tokens_with_and_without_crop(engine: RealEngine) -> None:
 
 
 def test_four_pages_at_once(engine: RealEngine) -> None:
-    pages = [engine.submit(max_tokens=100) for _number in range(FOUR)]
+    pages = [engine.submit() for _number in range(FOUR)]  # None ends by itself in this test.
+    for page in pages:
+        engine.streaming(page)
+    assert not {event.page_id for event in engine.recorder.of(PageFinished)} & set(pages)
+    for page in pages:
+        engine.client.cancel(page)
     for page in pages:
         engine.finished(page)
-    order = [(type(event), event.page_id) for event in engine.recorder.events
-             if isinstance(event, (PageStarted, PageText, PageFinished))
-             and event.page_id in pages]
-    first_end = next(number for number, (kind, _page) in enumerate(order) if kind is PageFinished)
-    assert {page for kind, page in order[:first_end] if kind is PageText} == set(pages)
 
 
 def test_the_page_that_is_looked_at_goes_first(engine: RealEngine) -> None:

@@ -94,14 +94,14 @@ def test_what_the_model_writes_is_seen_and_exported(page: Path, tmp_path: Path,
         assert any("EngineCore" in real.words(process) for process in running)
         pids = real.snapshot(running)
         os.kill(application.process.pid, signal.SIGKILL)
-        application.process.wait(10)
+        application.process.wait(120)
         passed = real.gone(pids)
         real.figures.append(f"application killed: its {len(pids)} processes gone after "
                             f"{passed:.1f} s")
     finally:
         for process in _all_of(application, test_mark):
             process.kill()
-        application.process.wait(10)
+        application.process.wait(120)
 
 
 def _all_of(application: Application, mark: str) -> list[psutil.Process]:

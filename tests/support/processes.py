@@ -63,12 +63,25 @@ def descendants(mark: str) -> list[psutil.Process]:
     return found
 
 
+def looks(seconds: float) -> Iterator[None]:
+    """Look at once, and again and again for SECONDS. A time in which the machine gave nobody a turn
+    counts little: a look and the pause after it count for a fifth of a second at most."""
+    left, last = seconds, time.monotonic()
+    yield
+    while left > 0:
+        time.sleep(0.05)
+        now = time.monotonic()
+        left, last = left - min(now - last, 0.2), now
+        yield
+
+
 def left_running(mark: str, seconds: float | None = None) -> list[str]:
     """Command lines of descendants that still live after SECONDS (None: :func:`patience`; empty:
     none)."""
-    deadline = time.monotonic() + (patience() if seconds is None else seconds)
-    while (left := descendants(mark)) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    left: list[psutil.Process] = []
+    for _ in looks(patience() if seconds is None else seconds):
+        if not (left := descendants(mark)):
+            break
     return [f"{process.pid}: {_command_line(process)}" for process in left]
 
 
