@@ -21,16 +21,16 @@ from tests.support import tiny_vllm
 KEY = "a-key-that-nobody-guesses"
 CONTEXT = 8192
 
-_given: set[int] = set()
-
 
 class Server:
     """One server process, with all that it starts, and its log."""
 
     def __init__(self, name: str, command: Sequence[str], folder: Path,
-                 environment: dict[str, str]) -> None:
+                 environment: dict[str, str], *more: socket.socket) -> None:
+        """MORE: places of other ports that it takes."""
         self.name = name
-        self.port = free_port()
+        self._places = (place(), *more)
+        self.port: int = self._places[0].getsockname()[1]
         self.root = f"http://127.0.0.1:{self.port}"
         self.url = f"{self.root}/v1"
         self.log = folder / f"{name}.log"
@@ -79,7 +79,8 @@ class Server:
         self.kill()
         for process in self.processes():
             process.kill()
-
+        for taken in self._places:
+            taken.close()
 
 def vllm(name: str, python: Path, model: Path, folder: Path, script: real.Script,
          *arguments: str, ngram: bool = True) -> Server:
@@ -101,24 +102,29 @@ def vllm(name: str, python: Path, model: Path, folder: Path, script: real.Script
 
 def router(python: Path, folder: Path, *workers: Server) -> Server:
     """vllm-router in front of WORKERS."""
+    metrics = place()
     return Server("router", [
         str(python.with_name("vllm-router")), "--policy", "round_robin",
-        "--prometheus-port", str(free_port()), "--health-check-interval-secs", "2",
+        "--prometheus-port", str(metrics.getsockname()[1]), "--health-check-interval-secs", "2",
         # A server that has no turn on a busy machine is as well as before.
         "--health-check-timeout-secs", "120", "--health-failure-threshold", "60",
-        "--worker-urls", *(worker.root for worker in workers)], folder, {})
+        "--worker-urls", *(worker.root for worker in workers)], folder, {}, metrics)
 
 
-def free_port() -> int:
-    """A port that is free, each time another. It is taken only when the server has loaded its
-    libraries, so it is none of those that the system gives to whoever asks for any."""
+def place() -> socket.socket:
+    """A port of this machine's own that nobody else is given while the value is open: the server
+    takes it only when it has loaded its libraries. None of those that the system gives to whoever
+    asks for any, and another in each run beside this one."""
     with open("/proc/sys/net/ipv4/ip_local_port_range", encoding="ascii") as file:
         first, last = map(int, file.read().split())
-    ports = [port for port in range(10_000, 65_536)
-             if not first <= port <= last and port not in _given]
+    ports = [port for port in range(10_000, 65_536) if not first <= port <= last]
     while True:
-        port = random.choice(ports)
-        with contextlib.suppress(OSError), socket.socket() as probe:
-            probe.bind(("127.0.0.1", port))
-            _given.add(port)
-            return port
+        found = socket.socket()
+        try:
+            found.bind(("127.0.0.1", random.SystemRandom().choice(ports)))
+        except OSError:
+            found.close()
+            continue
+        # From now on whoever listens with the same option may have it beside us.
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        return found

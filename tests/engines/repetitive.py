@@ -50,7 +50,7 @@ PROSE = ("The committee met on the third of May and heard the report of its secr
 
 def documents() -> Iterator[tuple[str, str]]:
     """Name and output of pages that are read rightly."""
-    random.seed(5)
+    dice = random.Random(5)
     yield "prose", block("text", (60, 60, 940, 900), PROSE)
     yield "empty rows", table([["Name", "Date", "Signature"], *[["", "", ""]] * 60])
     yield "numbered empty rows", table([["No.", "Name", ""],
@@ -63,9 +63,9 @@ def documents() -> Iterator[tuple[str, str]]:
     yield "zeros", table([["0"] * 20] * 40)
     yield "matrix of zeros in pipes", pipes([["x"] * 12, *[["0"] * 12] * 60])
     yield "long table of numbers", table(
-        [[f"{random.random() * 1000:.2f}" for _ in range(8)] for _ in range(90)])
+        [[f"{dice.random() * 1000:.2f}" for _ in range(8)] for _ in range(90)])
     yield "truth table", table([["p", "q", "r", "p ∧ q", "q ∨ r"],
-                                *[[random.choice("TF") for _ in range(5)] for _ in range(64)]])
+                                *[[dice.choice("TF") for _ in range(5)] for _ in range(64)]])
     yield "conversion table", table([["°C", "°F"], *[[str(n), f"{n * 9 // 5 + 32}"]
                                                      for n in range(120)]])
     yield "multiplication table", table([[str(a * b) for b in range(1, 13)]
@@ -73,9 +73,9 @@ def documents() -> Iterator[tuple[str, str]]:
     yield "hundred chart", table([[str(10 * a + b) for b in range(1, 11)] for a in range(10)])
     yield "register of attendance", table(
         [["Pupil", *map(str, range(1, 32))],
-         *[[f"Pupil {name}", *[random.choice(["P", "P", "P", "A", ""]) for _ in range(31)]]
+         *[[f"Pupil {name}", *[dice.choice(["P", "P", "P", "A", ""]) for _ in range(31)]]
            for name in ("Ahn", "Berg", "Cole", "Diaz", "Eder", "Fox", "Gil", "Hall") * 3]])
-    yield "yes and no", table([[f"Requirement {n}", *[random.choice(["Yes", "No"])
+    yield "yes and no", table([[f"Requirement {n}", *[dice.choice(["Yes", "No"])
                                                       for _ in range(6)]] for n in range(60)])
     yield "price list", table([["Article", "Unit", "Price"],
                                *[[f"Screw M{n % 12 + 2} × {n}", "100 pcs", "4.90 €"]
@@ -142,14 +142,14 @@ def documents() -> Iterator[tuple[str, str]]:
     yield "chant", "\n".join(["Na na na na, na na na na, hey hey hey, goodbye"] * 12)
     yield "knitting", "\n".join(
         f"Row {n}: " + "k2, p2, " * 20 + "k1." for n in range(1, 45))
-    yield "knitting in a line", " ".join(random.choice(["k2", "p2", "yo", "k1"])
+    yield "knitting in a line", " ".join(dice.choice(["k2", "p2", "yo", "k1"])
                                          for _ in range(300))
-    yield "peptide", " ".join(random.choice(["Ala", "Gly", "Leu", "Ser", "Val", "Lys", "Glu",
+    yield "peptide", " ".join(dice.choice(["Ala", "Gly", "Leu", "Ser", "Val", "Lys", "Glu",
                                              "Arg", "Asn", "Asp", "Thr", "Pro"])
                               for _ in range(500))
     yield "nucleotides", "\n".join(
-        "".join(random.choice("acgt") for _ in range(10)) + " " + "".join(
-            random.choice("acgt") for _ in range(10)) for _ in range(60))
+        "".join(dice.choice("acgt") for _ in range(10)) + " " + "".join(
+            dice.choice("acgt") for _ in range(10)) for _ in range(60))
     yield "legal boilerplate", "\n\n".join(
         f"({letter}) The Lessee shall indemnify and hold harmless the Lessor against all claims, "
         f"losses and expenses arising out of Section {n}.{n + 1} of this Agreement."
@@ -160,7 +160,7 @@ def documents() -> Iterator[tuple[str, str]]:
         f"Proceedings of the International Conference on Things, pages {10 * n}–{10 * n + 9}, "
         f"{1980 + n}." for n in range(1, 41))
     yield "index of articles", "See " + ", ".join(
-        f"Art. {n}" for n in sorted(random.sample(range(1, 900), 160))) + "."
+        f"Art. {n}" for n in sorted(dice.sample(range(1, 900), 160))) + "."
     yield "plates of wells", table([[f"{row}{column}" for column in range(1, 13)]
                                     for row in "ABCDEFGH"])
     yield "zero matrix in a formula", block("equation", (60, 60, 940, 900), "\\[ \\begin{pmatrix} "
@@ -174,7 +174,7 @@ def documents() -> Iterator[tuple[str, str]]:
     yield "pages of a report", "<--- Page Split --->\n".join(
         block("header", (60, 20, 940, 40), "Annual report of the river authority, volume two")
         + block("text", (60, 60, 940, 900), " ".join(
-            random.choice(PROSE.split()) for _ in range(60))) for page in range(40))
+            dice.choice(PROSE.split()) for _ in range(60))) for page in range(40))
     yield "the same words in two columns", "".join(
         block("text", (x, y, x + 400, y + 12), word) for x in (60, 520)
         for y, word in zip(range(40, 940, 20), ["credit", "debit", "balance"] * 15, strict=True))

@@ -63,7 +63,7 @@ class Machine:
         options = ["--data", str(self.data)] if data else []
         return subprocess.run(
             [HERE / "start", *options, *words], env={**self.env, **env}, cwd=self.home,
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240, check=False)
 
     def told(self, *words: str, data: bool = True, **env: str) -> list[str]:
         """What docker was called with."""
@@ -131,7 +131,7 @@ for word; do case "$word" in */tmp.*) cat "$word" > "$CALLS.list" ;; esac; done
 
     def install(self, stack: str, **env: str) -> list[str]:
         ran = subprocess.run([HERE / "install", stack], env={**self.env, **env},
-                             capture_output=True, text=True, timeout=60, check=False)
+                             capture_output=True, text=True, timeout=240, check=False)
         assert ran.returncode == 0, ran.stderr
         return self.calls.read_text().splitlines()
 

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from tests.support import processes
 from tests.support.data import ROOT
 
 TOOLS = ("bash", "cat", "cmp", "cp", "dirname", "env", "flock", "grep", "ls", "mkdir", "mv",
@@ -21,7 +22,9 @@ case "$*" in
   "-m venv "*) mkdir -p "$3/bin"; : > "$3/pyvenv.cfg"; cp "$0" "$3/bin/python" ;;
   *"pip install"*torch==*+cpu*)
     [ -z "${TORCH_AT-}" ] || case "$*" in *"$TORCH_AT"*) ;; *) exit 1 ;; esac ;;
-  "-m pip install"*) sleep "${PIP_SECONDS:-0}"; exit "${PIP_STATUS:-0}" ;;
+  "-m pip install"*)
+    while [ -n "${PIP_GATE-}" ] && [ ! -e "$PIP_GATE" ]; do sleep 0.05; done
+    exit "${PIP_STATUS:-0}" ;;
   "-m pip check"*) [ ! -e "$CLASH" ] || { rm "$CLASH"; exit 1; } ;;
   "-c import "*ensurepip*) exit "${NO_VENV:-0}" ;;
   "-c import "*print*) echo 3.11 ;;
@@ -75,7 +78,28 @@ class Checkout:
     def run(self, *args: str, script: str = "run", **env: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [self.root / "packaging" / script, *args], env={**self.env, **env}, cwd=self.root,
-            capture_output=True, text=True, timeout=60, check=False)
+            capture_output=True, text=True, timeout=240, check=False)
+
+    def run_at_once(self, count: int, *args: str, script: str) -> list[str]:
+        """COUNT of SCRIPT side by side, all of which end well; what each said on stderr. What one
+        installs takes until the others have said that they wait."""
+        gate = self.bin.parent / "gate"
+        said = [self.bin.parent / f"stderr-{number}" for number in range(count)]
+        running = []
+        for path in said:
+            with open(path, "wb") as file:
+                running.append(subprocess.Popen(
+                    [self.root / "packaging" / script, *args], stdout=subprocess.DEVNULL,
+                    stderr=file, env={**self.env, "PIP_GATE": str(gate)}))
+        try:
+            processes.until(lambda: sum(
+                "Waiting for another" in path.read_text() for path in said) == count - 1)
+        finally:
+            gate.touch()
+            for one in running:
+                one.wait(240)
+        assert [one.returncode for one in running] == [0] * count, [p.read_text() for p in said]
+        return [path.read_text() for path in said]
 
     def called(self) -> list[str]:
         """What the interpreter was asked since the last look, without its probes."""

@@ -34,7 +34,7 @@ def image(tmp_path: Path) -> Path:
 
 def inside(image: Path, *command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [HERE / "inside", *command], capture_output=True, text=True, timeout=60, check=False,
+        [HERE / "inside", *command], capture_output=True, text=True, timeout=240, check=False,
         env={"PATH": os.environ["PATH"], "VERSO_TEST_MACHINE": str(image)})
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -149,11 +148,6 @@ def test_an_environment_of_ones_own_is_used_as_it_is(checkout: Checkout, tmp_pat
 
 
 def test_two_at_once_make_it_once(checkout: Checkout) -> None:
-    env = {**checkout.env, "PIP_SECONDS": "1"}
-    runs = [subprocess.Popen([checkout.root / "packaging/test", "--engines", "-k", "x"], env=env,
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            for _ in range(2)]
-    errors = [run.communicate(timeout=60)[1] for run in runs]
-    assert [run.returncode for run in runs] == [0, 0], errors
+    errors = checkout.run_at_once(2, "--engines", "-k", "x", script="test")
     assert len([call for call in checkout.called() if "-m venv" in call]) == 1
     assert sum("Waiting for another set-up" in error for error in errors) == 1
