@@ -10,14 +10,19 @@ from desktop.settings import Values, setting
 
 OUTPUT = "benchmark_results.txt"
 """Where the table goes unless something else is said, as in the CANN recipe."""
+PASSWORDS = "passwords.txt"
+"""Stands for the file with passwords, where one is needed."""
 
 
 def command_line(plan: Plan, sources: Sequence[str], values: Values,
-                 engine_args: Mapping[str, str]) -> str:
-    """``verso bench …`` with what differs from the defaults. A secret in a value is left out."""
+                 engine_args: Mapping[str, str], *, protected: bool = False) -> str:
+    """``verso bench …`` with what differs from the defaults. A secret in a value is left out;
+    PROTECTED: a file with passwords is needed, under a name that the person makes their own."""
     words = ["verso", "bench"]
     for source in sources:
         words += ["--image", source]
+    if protected:
+        words += ["--password-file", PASSWORDS]
     if plan.levels != Plan.usual_levels(raised=plan.gain is not None):
         words += ["--concurrent", ",".join(map(str, plan.levels))]
     if not plan.cold:

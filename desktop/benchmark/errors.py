@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from desktop.errors import VersoError
 from desktop.i18n import N_
-from desktop.intake.errors import PasswordNeeded
 
 
 class BadPlan(VersoError):
@@ -21,12 +20,6 @@ class NothingToRead(VersoError):
     code = "benchmark.no_pages"
     message = N_("There is no page to measure with in {paths}.")
     hint = N_("Name an image, a PDF or a folder that holds some.")
-
-
-class Protected(PasswordNeeded):
-    """A document that opens with a password only."""
-
-    hint = N_("Measure with a copy that is saved without its password.")
 
 
 class NotMarked(VersoError):

@@ -7,7 +7,7 @@ import os
 import shutil
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,13 +58,15 @@ class Drawn:
     """Draws pages by the processes that draw them in a conversion."""
 
     def __init__(self, rasterizer: Rasterizer, helper: Executor, values: Values, *,
-                 ahead: bool, marked: bool) -> None:
-        """AHEAD: each page is drawn once, before its level. MARKED: each is made unique."""
+                 ahead: bool, marked: bool, passwords: Mapping[str, str] | None = None) -> None:
+        """AHEAD: each page is drawn once, before its level. MARKED: each is made unique.
+        PASSWORDS of the files that have one."""
         self._rasterizer = rasterizer
         self._helper = helper
         self._values = values
         self._ahead = ahead
         self._marked = marked
+        self._passwords = passwords or {}
         self._kept: dict[Page, Ready] = {}
 
     async def prepare(self, pages: Sequence[Page]) -> None:
@@ -105,7 +107,8 @@ class Drawn:
         text_layer = setting("text_layer")
         words = (text_layer.applies_to(self._values["engine"])
                  and self._values["text_layer"] != "never")
-        request = replace_request(request_for(self._values, page.path, page.number), words=words)
+        request = replace_request(request_for(self._values, page.path, page.number), words=words,
+                                  password=self._passwords.get(page.path))
         begin = time.monotonic()
         try:
             rendered = await drawn(self._rasterizer.render(request))

@@ -120,7 +120,7 @@ class Benchmark:
         rasterizer = Rasterizer(folder, memory_mb=self._values["page_memory"])
         helper = ThreadPoolExecutor(2, "benchmark-helper")
         source = Drawn(rasterizer, helper, self._values, ahead=self._plan.ahead,
-                       marked=self._plan.unique)
+                       marked=self._plan.unique, passwords=self._workload.passwords)
         surroundings = await loop.run_in_executor(None, environment.describe, str(
             self._values["engine_interpreter"]))
         started, begin = time.time(), loop.time()
@@ -150,7 +150,8 @@ class Benchmark:
             {key: discreet[key] for key in self._values.changed()}, arguments, started,
             loop.time() - begin, runner.ended, levels, {**surroundings, "caches": caches},
             warnings(self._values["engine"], self._plan, self._workload, levels, caches),
-            command_line(self._plan, self._workload.sources, self._values, arguments))
+            command_line(self._plan, self._workload.sources, self._values, arguments,
+                         protected=bool(self._workload.passwords)))
         self._post(RunFinished(self._result))
 
     async def _measure(self, runner: Runner) -> None:

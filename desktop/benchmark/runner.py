@@ -265,4 +265,4 @@ def _nothing(figures: Round) -> VersoError:
     return NothingRead(
         reason=problem.message if problem else uncounted(figures.outcomes),
         hint=(problem.hint if problem else "") or _(
-            "Read one of them with verso convert to see why."))
+            "Convert one of them to see why."))

@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from desktop import paths
-from desktop.benchmark.errors import NothingToRead, Protected
+from desktop.benchmark.errors import NothingToRead
 from desktop.errors import Problem
-from desktop.intake.errors import IntakeError, PasswordNeeded
+from desktop.intake.errors import IntakeError, PasswordNeeded, WrongPassword
+from desktop.intake.model import SourceInfo
 from desktop.intake.rasterizer import Rasterizer
 from desktop.intake.walk import walk
 
@@ -43,6 +44,8 @@ class Workload:
     """SHA-256 over contents and page numbers: equal pages, equal digest, wherever they lie."""
     left_out: tuple[tuple[str, Problem], ...] = ()
     """Files that cannot be read, and why."""
+    passwords: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """File → what opens it. For drawing only: never shown, noted or kept."""
 
     def page(self, index: int) -> Page:
         """That of the INDEXth request of a round, from 0."""
@@ -55,30 +58,32 @@ def samples() -> list[Path]:
                   if not path.name.startswith("."))
 
 
-def gather(sources: Sequence[Path], cache: Path) -> Workload:
+def gather(sources: Sequence[Path], cache: Path,
+           passwords: Callable[[Path], Sequence[str]] = lambda _path: ()) -> Workload:
     """Open SOURCES (files, folders with all they hold; none: the samples) and list their pages.
 
-    Blocks: a drawing process examines each file. A file of a folder that cannot be read is left
-    out. Raises what opening raises for one that was named, NothingToRead.
+    PASSWORDS: those to try on a file that is protected. Blocks: a drawing process examines each
+    file. A file of a folder that cannot be read is left out. Raises what opening raises for one
+    that was named, NothingToRead.
     """
     named = [path.absolute() for path in sources] or samples()
     rasterizer = Rasterizer(cache / "benchmark", processes=1)
     found: dict[Path, int] = {}
     left_out: list[tuple[str, Problem]] = []
+    opened_by: dict[str, str] = {}
     digest = hashlib.sha256()
     try:
         for path in walk(named):
             try:
-                info = rasterizer.open(path).result()
-                if info.encrypted:
-                    raise PasswordNeeded
+                info, password = _opened(rasterizer, path, passwords)
                 content = _digest(path)
             except IntakeError as error:
-                told = Protected() if isinstance(error, PasswordNeeded) else error
                 if path in named:
-                    raise told from error
-                left_out.append((str(path), told.problem()))
+                    raise
+                left_out.append((str(path), error.problem()))
                 continue
+            if password is not None:
+                opened_by[str(path)] = password
             found[path] = info.pages
             for number in range(1, info.pages + 1):
                 digest.update(f"{content} {number}\n".encode())
@@ -87,7 +92,24 @@ def gather(sources: Sequence[Path], cache: Path) -> Workload:
     if not found:
         raise NothingToRead(paths=", ".join(str(path) for path in named))
     return Workload(tuple(str(path) for path in sources), _pages(found), len(found),
-                    digest.hexdigest(), tuple(left_out))
+                    digest.hexdigest(), tuple(left_out), opened_by)
+
+
+def _opened(rasterizer: Rasterizer, path: Path, passwords: Callable[[Path], Sequence[str]],
+            ) -> tuple[SourceInfo, str | None]:
+    """What PATH is, and the password that was needed for it."""
+    try:
+        return rasterizer.open(path).result(), None
+    except PasswordNeeded:
+        known = passwords(path)
+        for password in known:
+            try:
+                return rasterizer.open(path, password).result(), password
+            except WrongPassword:
+                continue
+        if known:
+            raise WrongPassword from None
+        raise
 
 
 def _pages(counts: Mapping[Path, int]) -> tuple[Page, ...]:

@@ -31,6 +31,7 @@ from desktop.benchmark.report import csv_text, markdown, summary, table
 from desktop.benchmark.results import Ended, LevelResult, Result
 from desktop.benchmark.run import Benchmark
 from desktop.benchmark.workload import gather
+from desktop.cli import passwords
 from desktop.cli.bench_progress import Teller
 from desktop.cli.flags import PREFIX, add_settings, engine_arguments, values_of
 from desktop.cli.reporting import one_line, print_json
@@ -54,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--image", action="append", default=[], metavar="PATH", type=Path, help=_(
         "image, PDF or folder; a file is copied, a folder cycled; may be repeated (default: the "
         "sample that comes with Verso)"))
+    passwords.add_argument(parser)
     parser.add_argument("--concurrent", metavar="N,…", help=_(
         "pages at once, one level each (default: {levels}; 1 with --raise)").format(
         levels=",".join(map(str, LEVELS))))
@@ -109,6 +111,7 @@ def run(args: argparse.Namespace) -> int:
         engine = entry(values["engine"])
         extra = _engine_arguments(args.engine_arg, values)
         plan = plan_of(args)
+        known = passwords.read(args.password_file, "bench")
         for file in (args.output, args.csv, args.markdown):
             _check_writable(file)
     except VersoError as error:
@@ -120,7 +123,7 @@ def run(args: argparse.Namespace) -> int:
             _complain(missing.problem().line())
             return Exit.NO_ENGINE
     cache = paths.cache_dir()
-    workload = gather(args.image, cache)
+    workload = gather(args.image, cache, lambda _path: known)
     teller = Teller(sys.stderr, plan, workload)
     benchmark = Benchmark(plan, workload, values, cache, engine_args=extra)
     benchmark.subscribe(teller.take)

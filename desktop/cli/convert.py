@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from desktop import paths
+from desktop.cli import passwords
 from desktop.cli.conversion import Conversion
 from desktop.cli.flags import add_settings, engine_arguments, values_of
 from desktop.cli.reporting import one_line, print_json, reporter
@@ -35,8 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "what to write: {names} (default: md,json)").format(names=", ".join(EXPORTERS)))
     parser.add_argument("--pages", default="", metavar="RANGE", help=_(
         "pages to read of each document, like 1-3,7 or 5-"))
-    parser.add_argument("--password-file", metavar="FILE", type=Path, help=_(
-        "passwords for protected documents, one a line; each is tried"))
+    passwords.add_argument(parser)
     parser.add_argument("--json", action="store_true", help=_(
         "a summary as one JSON document on stdout"))
     parser.add_argument("--engine-arg", action="append", default=[], metavar="KEY=VALUE",
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
         if not formats:
             raise WrongCall(command="convert", what=_("--format names no format."))
         ranges.check(args.pages)
-        passwords = _passwords(args.password_file)
+        known = passwords.read(args.password_file, "convert")
         output = _output(args.output)
     except VersoError as error:
         _complain(error.problem().line())
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         if not begun_before:  # else there may be nothing left that needs the engine
             session.warm_up()
-        conversion = Conversion(session, output, formats, passwords, report)
+        conversion = Conversion(session, output, formats, known, report)
         status = conversion.run(args.inputs, args.pages)
     finally:
         session.close()
@@ -102,18 +102,6 @@ def _engine_arguments(pairs: list[str], values: Values) -> dict[str, str]:
         raise WrongCall(
             command="convert", what=_("--engine-arg takes KEY=VALUE, not “{text}”.").format(
                 text=error)) from error
-
-
-def _passwords(file: Path | None) -> list[str]:
-    if file is None:
-        return []
-    try:
-        text = file.read_text("utf-8-sig", errors="surrogateescape")
-    except OSError as error:
-        raise WrongCall(
-            command="convert", what=_("The password file {file} cannot be read: {reason}.").format(
-                file=file, reason=error.strerror)) from error
-    return [line for line in text.splitlines() if line]
 
 
 def _output(folder: Path) -> Path:

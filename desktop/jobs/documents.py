@@ -131,6 +131,13 @@ class Documents:
             return False
         return True
 
+    def known_passwords(self) -> dict[str, list[str]]:
+        """Those that opened a document: path → them."""
+        found: dict[str, list[str]] = {}
+        for document_id, password in self.passwords.items():
+            found.setdefault(self.row(document_id).path, []).append(password)
+        return found
+
     def set_page_range(self, document_id: int, page_range: str) -> None:
         """Change which pages are read; raises BadPageRange and leaves things as they were."""
         row = self.row(document_id)

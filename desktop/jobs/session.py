@@ -95,6 +95,10 @@ class Session:
         """Try PASSWORD on an encrypted document; kept in memory only."""
         return self._ask(lambda: self._core.documents.unlock(document_id, password))
 
+    def passwords(self) -> Future[dict[str, list[str]]]:
+        """Those that opened documents of the queue: path → them. Not for showing or keeping."""
+        return self._ask(_later(lambda: self._core.documents.known_passwords()))
+
     def set_page_range(self, document_id: int, page_range: str) -> Future[None]:
         """Change which pages are read ("1-3,7"; "" is all); raises BadPageRange."""
         return self._ask(lambda: self._core.set_page_range(document_id, page_range))

@@ -17,7 +17,7 @@ from desktop.benchmark import unique
 from desktop.benchmark.errors import NothingToRead
 from desktop.benchmark.feed import Drawn, Ready
 from desktop.benchmark.workload import Page, gather, samples
-from desktop.intake.errors import IntakeError, PasswordNeeded
+from desktop.intake.errors import IntakeError, PasswordNeeded, WrongPassword
 from desktop.intake.rasterizer import Rasterizer
 from desktop.settings import Values
 
@@ -66,10 +66,32 @@ def test_what_is_named_and_cannot_be_read_is_said(samples: Path, tmp_path: Path)
         gather([samples / "empty.pdf"], tmp_path)
     with pytest.raises(PasswordNeeded) as caught:
         gather([samples / "encrypted.pdf"], tmp_path)
-    assert "--password-file" not in caught.value.problem().line()  # there is no such flag here
+    assert "--password-file" in caught.value.problem().line()
+    with pytest.raises(WrongPassword):
+        gather([samples / "encrypted.pdf"], tmp_path, lambda _path: ["Verso", "other"])
     (tmp_path / "nothing").mkdir()
     with pytest.raises(NothingToRead):
         gather([tmp_path / "nothing"], tmp_path)
+
+
+def test_protected_files_open_with_the_passwords_that_are_known(
+        samples: Path, tmp_path: Path, no_process_left: object) -> None:
+    shutil.copy(samples / "encrypted.pdf", tmp_path / "locked.pdf")
+    shutil.copy(samples / "scan.png", tmp_path / "open.png")
+    asked: list[str] = []
+
+    def known(path: Path) -> list[str]:
+        asked.append(path.name)
+        return ["wrong", "verso"]
+
+    found = gather([tmp_path], tmp_path / "cache", known)
+    assert asked == ["locked.pdf"]
+    assert found.passwords == {str(tmp_path / "locked.pdf"): "verso"}
+    assert (found.files, found.left_out) == (2, ())
+    assert "'verso'" not in repr(found)
+    left = gather([tmp_path], tmp_path / "cache").left_out
+    assert [(Path(path).name, problem.code) for path, problem in left] == [
+        ("locked.pdf", "intake.password_needed")]
 
 
 @pytest.fixture
@@ -119,8 +141,9 @@ def drawing(tmp_path: Path, no_process_left: object) -> Iterator[Callable[..., A
     helper = ThreadPoolExecutor(2)
 
     def run(script: Callable[[Drawn], Any], *, ahead: bool, marked: bool,
-            **values: object) -> Any:
-        source = Drawn(rasterizer, helper, Values(values), ahead=ahead, marked=marked)
+            passwords: dict[str, str] | None = None, **values: object) -> Any:
+        source = Drawn(rasterizer, helper, Values(values), ahead=ahead, marked=marked,
+                       passwords=passwords)
         try:
             return asyncio.run(script(source))
         finally:
@@ -178,3 +201,18 @@ def test_a_page_that_cannot_be_drawn_says_why(samples: Path, drawing: Callable[.
         ready = drawing(script, ahead=ahead, marked=True)
         assert ready.rendered is None
         assert ready.problem is not None
+
+
+def test_a_protected_page_is_drawn_with_its_password(samples: Path,
+                                                     drawing: Callable[..., Any]) -> None:
+    page = Page(str(samples / "encrypted.pdf"), 1, "x")
+
+    async def script(source: Drawn) -> Ready:
+        await source.prepare([page])
+        return await source.page(page, 1)
+
+    for ahead in (False, True):
+        ready = drawing(script, ahead=ahead, marked=False, passwords={page.path: "verso"})
+        assert ready.problem is None
+        ready.discard()
+        assert drawing(script, ahead=ahead, marked=False).problem.code == "intake.password_needed"

@@ -210,6 +210,39 @@ def test_files_that_are_no_pages(verso: Verso, script: Script, samples: Path, tm
     assert (ran.status, len(ran.err.splitlines())) == (1, 1)
 
 
+def test_a_protected_document_is_measured_and_its_password_kept_nowhere(
+        verso: Verso, pdf: Pdf, script: Script, tmp_path: Path, verso_home: Path,
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    import pymupdf
+
+    monkeypatch.chdir(tmp_path)
+    secret = "Kornblume-17"
+    plain = pymupdf.open(pdf(2))
+    plain.save(tmp_path / "locked.pdf", encryption=pymupdf.PDF_ENCRYPT_AES_256, user_pw=secret)
+    words = ("bench", "--image", tmp_path / "locked.pdf", "--concurrent", "1", "--rounds", "1",
+             "--warmup", "0", "--no-cold", "--json", *SCRIPTED, script(PAGE))
+    refused = verso(*words)
+    assert (refused.status, len(refused.complaints)) == (1, 1)
+    assert "--password-file" in refused.err
+    (tmp_path / "words").write_text(f"other\n{secret}\n")
+    ran = verso(*words, "--password-file", tmp_path / "words", "--markdown", "r.md")
+    assert ran.status == 0, ran.err
+    assert ran.summary["workload"]["pages"] == 2
+    assert "--password-file passwords.txt" in ran.summary["command"]
+    (tmp_path / "words").write_text("other\n")
+    wrong = verso(*words, "--password-file", tmp_path / "words")
+    assert wrong.status == 1
+    assert "does not open" in wrong.err
+    gone = verso(*words, "--password-file", tmp_path / "gone")
+    assert gone.status == 2
+    assert "cannot be read" in gone.err
+    assert secret not in ran.out + ran.err + wrong.err
+    files = [path for folder in (tmp_path, verso_home) for path in folder.rglob("*")
+             if path.is_file() and path.name != "words"]
+    assert tmp_path / "r.md" in files
+    assert [path for path in files if secret.encode() in path.read_bytes()] == []
+
+
 def test_an_interrupt_keeps_finished_rounds(pdf: Pdf, script: Script, tmp_path: Path,
                                             no_process_left: object) -> None:
     page = {**PAGE, "wait": 0.5}

@@ -73,7 +73,8 @@ class RunExporting(QObject):
             except NoPages as error:
                 self._window.show_problem(error.problem())
                 return
-            command = command_line(plan, sources, self._window.session.values, {})
+            command = command_line(plan, sources, self._window.session.values, {},
+                                   protected=self._sources.protected)
         else:
             return
         QGuiApplication.clipboard().setText(command)

@@ -17,6 +17,7 @@ from desktop.benchmark.records import Distribution, Round, Spread, failed
 from desktop.benchmark.warnings import SCATTER
 from desktop.i18n import _, ngettext
 from desktop.ui import words
+from desktop.ui.benchmark.controls import in_window
 
 NONE = "–"
 PAUSE = 0.0005
@@ -220,7 +221,7 @@ def round_of(one: Mapping[str, Any], kind: str) -> RoundRow:
 
 
 def _said(error: Mapping[str, str] | None) -> str:
-    return " ".join(filter(None, (error["message"], error["hint"]))) if error else ""
+    return in_window(" ".join(filter(None, (error["message"], error["hint"])))) if error else ""
 
 
 def _either(found: Mapping[str, Any] | None) -> float | None:

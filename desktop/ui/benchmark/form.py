@@ -27,6 +27,7 @@ from PySide6.QtWidgets import (
 from desktop.benchmark.errors import BadPlan
 from desktop.benchmark.plan import GAIN, Plan
 from desktop.i18n import N_, _, ngettext
+from desktop.ui.benchmark import controls
 from desktop.ui.benchmark import wish as wishes
 from desktop.ui.benchmark.elided import shortened
 from desktop.ui.benchmark.preview import Known, text
@@ -106,12 +107,11 @@ class Form(QWidget):
         self._build_load()
         self._build_advanced()
         self._column.addStretch(1)
-        self._area = _Scroll(self._body)
-        self.scroll = self._area  # type: ignore[method-assign, assignment]
+        self.area = _Scroll(self._body)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.setSpacing(0)
-        outer.addWidget(self._area, 1)
+        outer.addWidget(self.area, 1)
         self._build_preview(outer)
         outer.addStretch(0)
         guard = WheelGuard(self)
@@ -269,9 +269,9 @@ class Form(QWidget):
         self._titled(N_("Time cap"), self.minutes, into=column)
         self.cold = self._check(N_("measure a cold round"), N_(
             "The first round after the engine's start, apart from the others"))
-        self.unique = self._check(N_("change each copy of a page by a trace"), N_(
+        self.unique = self._check(controls.UNIQUE, N_(
             "At most 6 of 255 steps along the top edge, so that no cache knows the page"))
-        self.ahead = self._check(N_("draw the pages before the level"), N_(
+        self.ahead = self._check(controls.AHEAD, N_(
             "Leaves drawing out of the figures; otherwise pages are drawn beside the reading, as "
             "in a conversion"))
         column.addSpacing(4)
@@ -386,7 +386,7 @@ class Form(QWidget):
         set_role(self.facts, "error" if wrong else "secondary")
 
     def _say_of(self, made: QLabel, said: str) -> None:
-        room = self.width() - 24 - self._area.verticalScrollBar().sizeHint().width()
+        room = self.width() - 24 - self.area.verticalScrollBar().sizeHint().width()
         short = shortened(said, made.fontMetrics(), room)
         made.setText(short)
         made.setToolTip(said if short != said else "")

@@ -40,7 +40,6 @@ from desktop.benchmark.results import Result
 from desktop.benchmark.run import Benchmark
 from desktop.benchmark.sampling import Sample
 from desktop.benchmark.workload import Workload, gather
-from desktop.errors import VersoError
 from desktop.i18n import _
 from desktop.jobs.errors import SessionClosed
 from desktop.jobs.events import ProgressView
@@ -246,8 +245,7 @@ class Measuring(QObject):
         if self._cancelled:  # before this began
             self._cancel.set_result(None)
         try:
-            workload = await self._unless_cancelled(in_background(
-                lambda: gather(sources, paths.cache_dir()), "benchmark pages"))
+            workload = await self._unless_cancelled(open_pages(self._session, sources))
             await self._use.lend(progress)
             if not self._cancel.done():
                 await self._measure(Benchmark(plan, workload, values, paths.cache_dir()))
@@ -340,12 +338,11 @@ def _worth_keeping(found: Mapping[str, Any]) -> bool:
     return any(level["rounds"] or level["cold"] for level in found["levels"])
 
 
-async def look_at(sources: Sequence[Path]) -> Workload | VersoError:
-    """The pages of SOURCES, or why there are none; for the form."""
-    def work() -> Workload | VersoError:
-        try:
-            return gather(sources, paths.cache_dir())
-        except VersoError as error:
-            return error
-    return await in_background(work, "benchmark pages")
+async def open_pages(session: Session, sources: Sequence[Path]) -> Workload:
+    """The pages of SOURCES; a protected file opens where SESSION knows its password already.
+    Raises what ``gather`` does."""
+    known = await asyncio.wrap_future(session.passwords())
+    return await in_background(
+        lambda: gather(sources, paths.cache_dir(), lambda path: known.get(str(path), ())),
+        "benchmark pages")
 

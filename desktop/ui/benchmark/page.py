@@ -19,6 +19,7 @@ from desktop.benchmark.history import Comparison
 from desktop.i18n import N_, _, ngettext
 from desktop.ui.benchmark.columns import LEVELS, TIMES
 from desktop.ui.benchmark.comparing import ComparisonPanel
+from desktop.ui.benchmark.controls import in_window
 from desktop.ui.benchmark.devices import DevicesPanel
 from desktop.ui.benchmark.figures import Shown, footnote, number, strategy_words
 from desktop.ui.benchmark.form import Form
@@ -257,7 +258,7 @@ def remarks_of(shown: Shown) -> list[tuple[str, str]]:
     """(tone, sentence): levels that failed, the warnings of the run."""
     found = [("error", f"{row.at_once}: {row.error}") for row in shown.rows if row.error]
     document = shown.document
-    found += [("warning", text) for text in document.get("warnings", ())]
+    found += [("warning", in_window(text)) for text in document.get("warnings", ())]
     if document and shown.knee is not None and shown.reached is None:
         said = _("The most pages at once that were measured, {n}, were the fastest by more than "
                  "5 %: the knee was not reached.").format(n=shown.knee)

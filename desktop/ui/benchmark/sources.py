@@ -12,9 +12,10 @@ from desktop.benchmark import environment
 from desktop.benchmark.workload import Workload
 from desktop.errors import VersoError
 from desktop.i18n import N_, _, ngettext
+from desktop.intake.errors import PasswordNeeded, WrongPassword
 from desktop.ui import words
 from desktop.ui.benchmark import wish as wishes
-from desktop.ui.benchmark.measuring import look_at
+from desktop.ui.benchmark.measuring import open_pages
 from desktop.ui.frame import Frame
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ class Sources(QObject):
         self._window = window
         self._form = form
         self._busy = busy
+        self.protected = False
+        """Whether a file of them has a password, as far as they were looked at."""
         self._soon = QTimer(self)
         self._soon.setSingleShot(True)
         self._soon.setInterval(SETTLE_MS)
@@ -95,12 +98,16 @@ class Sources(QObject):
         self._soon.stop()
 
     async def _tell(self, sources: list[Path]) -> None:
-        found = await look_at(sources)
-        if isinstance(found, VersoError):
+        try:
+            found = await open_pages(self._window.session, sources)
+        except VersoError as error:
             names = ", ".join(path.name for path in sources[:3])
-            self._form.set_facts(f"{names}: {found.problem().line()}", wrong=True)
+            said = error.problem().line()
+            self._form.set_facts(f"{names}: {said}" if names else said, wrong=True)
+            self.protected = isinstance(error, PasswordNeeded | WrongPassword)
         else:
             self._form.set_facts(self._facts(found, sources))
+            self.protected = bool(found.passwords)
 
     def _facts(self, found: Workload, sources: list[Path]) -> str:
         said = ngettext("{n} page", "{n} pages", len(found.pages)).format(

@@ -88,6 +88,7 @@ class BenchmarkTab(QObject):
             self._window.tasks.spawn(self._build(), "benchmark page")
         elif self.page is not None:
             self._refresh()
+            self.sources.look_soon()  # another document may be shown, or a password known
 
     async def _build(self) -> None:
         def load() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
-from PySide6.QtGui import QDropEvent
+from PySide6.QtGui import QDropEvent, QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from desktop.ui.benchmark import remembered
@@ -21,7 +21,7 @@ def test_what_the_test_takes_is_always_seen(window: MainWindow, qtbot: QtBot) ->
     _window, _tab, page = opened(window, qtbot)
     window.resize(1024, 700)
     page.form.set_advanced(True)
-    qtbot.waitUntil(lambda: page.form.scroll.verticalScrollBar().maximum() > 0, timeout=WAIT)
+    qtbot.waitUntil(lambda: page.form.area.verticalScrollBar().maximum() > 0, timeout=WAIT)
     card = page.form.card
     assert not card.visibleRegion().isEmpty()
     assert card.visibleRegion().boundingRect().height() == card.height()
@@ -76,6 +76,31 @@ def test_files_that_do_not_exist_say_so(bench: Open, qtbot: QtBot, tmp_path: Pat
     qtbot.waitUntil(lambda: not tab.measuring.running, timeout=WAIT)
     assert page.shown.rows == ()
     qtbot.waitUntil(lambda: "does not exist" in window.toast.text.text(), timeout=WAIT)
+
+
+def test_a_protected_document_of_the_queue_is_measured_once_it_was_opened(
+        bench: Open, qtbot: QtBot, samples: Path) -> None:
+    window, tab, page = bench()
+    window.add([samples / "encrypted.pdf"])
+    qtbot.waitUntil(lambda: bool(window.model.locked), timeout=WAIT)
+    [number] = window.model.locked
+    page.form.set_wish(Wish(pages="document", levels="1", warmup=0, rounds=1, cold=False))
+    qtbot.waitUntil(lambda: page.form.facts.property("role") == "error", timeout=WAIT)
+    assert "password" in page.form.facts.accessibleName()
+    window.commands.show_benchmark(False)
+    assert window.session.unlock(number, "verso").result()
+    qtbot.waitUntil(lambda: not window.model.locked, timeout=WAIT)
+    window.actions_["benchmark_page"].trigger()
+    qtbot.waitUntil(lambda: page.form.facts.property("role") == "secondary", timeout=WAIT)
+    assert "encrypted.pdf" in page.form.facts.text()
+    tab.copy_command()
+    assert "--password-file passwords.txt" in QGuiApplication.clipboard().text()
+    with qtbot.waitSignal(tab.measuring.kept, timeout=WAIT):
+        tab.start()
+    qtbot.waitUntil(lambda: not tab.measuring.running, timeout=WAIT)
+    document = page.shown.document
+    assert document["ended"] == "complete"
+    assert "--password-file passwords.txt" in document["command"]
 
 
 def test_dropped_files_are_measured_with(window: MainWindow, qtbot: QtBot,

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import argparse
+import re
+
 import pytest
 
 from desktop.benchmark.errors import BadPlan
 from desktop.benchmark.history import LevelCompared
 from desktop.benchmark.plan import COMPARED, CONTINUOUS, Plan, Requests, Strategy
+from desktop.cli.bench import add_arguments, plan_of
 from desktop.settings import Values
 from desktop.ui.benchmark import preview
 from desktop.ui.benchmark.columns import columns_of
 from desktop.ui.benchmark.comparing import difference
+from desktop.ui.benchmark.controls import in_window
 from desktop.ui.benchmark.figures import Figure, Quantiles, RoundRow, Row, Shown
+from desktop.ui.benchmark.page import remarks_of
 from desktop.ui.benchmark.target import target_words
 from desktop.ui.benchmark.wish import COMPARE, ONE_BY_ONE, Wish
+from tests.support.data import ROOT
+from tests.ui.benchmark.driving import DOCUMENT
 
 
 def test_the_usual_form_is_the_recipes_plan() -> None:
@@ -112,6 +120,29 @@ def test_remarks() -> None:
     assert Row("continuous", 8, "failed", error="It died.").remark == "failed"
     assert "slowed down" in row(8, 100, slowed=("power",)).remark
     assert Row("continuous", 8, doing="round 2").remark == "round 2"
+
+
+def test_remarks_name_controls_where_a_command_line_has_flags() -> None:
+    said = ("Pages repeat, and a cache may help: with --unique it cannot.",
+            "2 at once: --draw ahead leaves drawing out.", "--unique-looking is none.")
+    shown = [text for _tone, text in remarks_of(Shown(document={**DOCUMENT, "warnings": said}))]
+    assert shown == [
+        "Pages repeat, and a cache may help: with “change each copy of a page by a trace” it "
+        "cannot.", "2 at once: “draw the pages before the level” leaves drawing out.", said[2]]
+
+
+@pytest.mark.parametrize(("flag", "what"), [(("--unique",), {"unique": True}),
+                                            (("--draw", "ahead"), {"ahead": True})])
+def test_every_flag_of_a_warning_has_its_control(flag: tuple[str, ...],
+                                                 what: dict[str, bool]) -> None:
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    assert plan_of(parser.parse_args(flag)) == Plan(**what)
+    assert Wish(**what).plan() == Plan(**what)
+    assert in_window(" ".join(flag)).startswith("“")
+    sources = "".join(path.read_text("utf-8") for path in (
+        ROOT / "desktop/benchmark/warnings.py", ROOT / "desktop/benchmark/runner.py"))
+    assert re.findall(r"--[a-z]+", in_window(sources)) == []
 
 
 def test_a_difference_says_which_way_and_whether_it_is_more_than_chance() -> None:
