@@ -32,16 +32,16 @@ def _fetcher() -> Any:
 FETCHER = _fetcher()
 
 
-def ensure() -> None:
-    """Fetch what is not there yet. Skips the test where the host cannot be reached, and fails it
-    where it can and they cannot be had all the same."""
+def fetched() -> Path | None:
+    """The folder of the official code, fetched where it is not there yet; None where its host
+    cannot be reached. Fails the test where it can, and the code cannot be had all the same."""
     try:
         FETCHER.fetch(FETCHER.default_folder())
-    except FETCHER.Unreachable as error:
-        pytest.skip("the official code is not here, and its host cannot be reached "
-                    f"(packaging/recipe_sources.py): {error}")
+    except FETCHER.Unreachable:
+        return official()
     except SystemExit as error:
         pytest.fail(f"packaging/recipe_sources.py: {error}", pytrace=False)
+    return official()
 
 
 def official() -> Path | None:

@@ -135,6 +135,34 @@ class Recital:
 
 # --- the real one, on a processor
 
+REAL_PROCESSOR = """\
+from config import CROP_MODE, PROMPT, TOKENIZER
+
+
+class DeepseekOCR2Processor:
+    def __init__(self):
+        self.tokenizer = TOKENIZER
+
+    def tokenize_with_images(self, images, bos=True, eos=True, cropping=True):
+        assert CROP_MODE and cropping and bos and eos
+        before, after = PROMPT.split('<image>')
+        wide, high = images[0].size
+        tokens = 257 if max(wide, high) <= 768 else 257 + 144 * 6
+        encode, image = self.tokenizer.encode, self.tokenizer.vocab['<image>']
+        ids = [self.tokenizer.bos_token_id, *encode(before, add_special_tokens=False),
+               *[image] * tokens, *encode(after, add_special_tokens=False)]
+        return [[ids, tokens]]
+"""
+
+
+def own_code(folder: Path) -> Path:
+    """Code of our own in FOLDER, laid out as the official one, that the real vLLM 0.8.5 runs; for
+    machines that cannot get the official."""
+    model = Path(__file__).with_name("own") / "deepseek_ocr2.py"
+    return official_tree(folder, image_process=REAL_PROCESSOR,
+                         deepseek_ocr2=model.read_text(encoding="utf-8"))
+
+
 REAL = Path(__file__).with_name("real")
 PACKAGES = ("transformers==4.51.3", "tokenizers==0.21.4", "huggingface_hub==0.36.0",
             "addict==2.4.0", "easydict==1.14", "gguf==0.19.0")
