@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 from desktop import __version__
 from desktop.client.interpreter import Report
@@ -15,6 +15,7 @@ from desktop.doctor.layout import problem as write_problem
 from desktop.doctor.machine import Disk, Machine
 from desktop.doctor.prepared import Prepared
 from desktop.engines.remote.probe import Report as ServerReport
+from desktop.errors import Problem
 from desktop.i18n import _, ngettext
 from desktop.jobs.starts import Start
 from desktop.models.places import ORIGINS
@@ -33,8 +34,10 @@ def lines(found: Diagnosis) -> Iterator[str]:
         yield from ascend_text.lines(found.ascend)
     yield ""
     yield _("ENGINES")
+    told: set[Problem] = set()
     for examined in found.engines:
-        yield from _engine(found, examined)
+        yield from _engine(found, examined, told)
+        told.update(examined.problems)
     if found.prepared is not None:
         yield ""
         yield _("PREPARED CODE")
@@ -130,18 +133,21 @@ def _disk(disk: Disk) -> str:
                                                       what=what)
 
 
-def _engine(diagnosis: Diagnosis, found: Examination) -> Iterator[str]:
+def _engine(diagnosis: Diagnosis, found: Examination, told: Set[Problem]) -> Iterator[str]:
+    """TOLD are the problems of engines before: what helps was said there, and is said again of
+    the chosen one only."""
     starts = diagnosis.starts(found)
+    chosen = found.entry.name == diagnosis.chosen
     mark = "✓" if starts else "✗"
     state = _("can start") if starts else _("cannot start")
     title = f"{_(found.entry.title)} ({found.entry.name})"
-    yield f"  {mark} {title}: {state}" + (
-        _(" – the chosen one") if found.entry.name == diagnosis.chosen else "")
+    yield f"  {mark} {title}: {state}" + (_(" – the chosen one") if chosen else "")
     for problem in found.problems:
         if diagnosis.machine.told_of(problem):
             yield "    " + _("See above, under MACHINE.")
         else:
-            yield from write_problem("✗", problem, 4)
+            again = problem in told and not chosen
+            yield from write_problem("✗", problem._replace(hint="") if again else problem, 4)
     if found.can_start and not starts:
         yield "    " + _("See above, under ASCEND.")
     if found.interpreter is not None:

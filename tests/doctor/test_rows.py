@@ -151,6 +151,27 @@ def test_a_folder_that_every_engine_needs_is_told_once(
     assert lines.count("    See above, under MACHINE.") == 3
 
 
+def test_what_helps_several_engines_is_told_once_and_of_the_chosen_one() -> None:
+    """In the terminal: a model that is not there keeps three engines from starting."""
+    engines_ = [Examination(EngineEntry(name, name, "", "m:C"), (NO_MODEL,))
+                for name in ("vllm", "other", "third")]
+
+    def helped(chosen: str) -> list[str]:
+        """The engines at which it is told what helps."""
+        lines = list(text.lines(of(*engines_, chosen=chosen)))
+        assert "\n".join(lines).count("✗ The model m is not on this machine") == 3
+        found, at = [], ""
+        for line in lines:
+            if line.startswith("  ✗ "):
+                at = line.split()[1]
+            elif line.startswith("      → "):
+                found.append(at)
+        return found
+
+    assert helped("embedded") == ["vllm"]
+    assert helped("third") == ["vllm", "third"]
+
+
 def test_the_machine_and_its_gpus() -> None:
     silent = Problem("doctor.driver_silent", "nvidia-smi gave no answer.", "Restart.")
     machine = replace(MACHINE, disks=(Disk("cache", "/mnt", -1, -1),),
