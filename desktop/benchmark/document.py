@@ -207,4 +207,4 @@ def _ms(seconds: float | None) -> float | None:
 
 
 def _round(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)
+    return None if value is None else round(value, 6)

@@ -47,6 +47,10 @@ def summary(found: Mapping[str, Any]) -> str:
     for level in found["levels"]:
         if level["rounds"]:
             lines += _level(level)
+        elif level["cold"] is not None:  # it was ended early
+            lines.append(_("{level}: cold {speed}").format(
+                level=in_words(level["strategy"], level["concurrency"]),
+                speed=_speed(level["cold"])))
     return "\n".join([*lines, *_growth(found), *(
         _("Note: {text}").format(text=text) for text in found["warnings"])])
 
@@ -94,12 +98,16 @@ def _growth(found: Mapping[str, Any]) -> Iterator[str]:
         return
     most = max(level["concurrency"] for level in found["levels"]
                if level["strategy"] == "continuous" and level["rounds"])
-    yield ngettext(
-        "More than {count} page at once brings less than 5 % more.",
-        "More than {count} pages at once bring less than 5 % more.",
-        found["knee"]).format(count=found["knee"]) if found["knee"] < most else _(
-        "The throughput still grows at {count} pages at once: --raise finds where that "
-        "ends.").format(count=most)
+    if found["knee"] < most:
+        yield ngettext(
+            "More than {count} page at once brings less than 5 % more.",
+            "More than {count} pages at once bring less than 5 % more.",
+            found["knee"]).format(count=found["knee"])
+    elif found["plan"]["gain"] is None:
+        yield _("The throughput still grows at {count} pages at once: --raise finds where that "
+                "ends.").format(count=most)
+    else:
+        yield _("The throughput still grows at {count} pages at once.").format(count=most)
 
 
 def csv_text(found: Mapping[str, Any]) -> str:

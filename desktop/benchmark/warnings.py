@@ -12,7 +12,7 @@ from desktop.i18n import _, ngettext
 SCATTER = 0.10
 """Deviation as a share of the mean, from which on rounds scatter."""
 STARVED = 0.02
-"""Share of a round's places and time."""
+"""Share of the time in which a place was free, from which on it is said."""
 
 
 def warnings(engine: str, plan: Plan, workload: Workload, levels: Sequence[LevelResult],
@@ -20,7 +20,7 @@ def warnings(engine: str, plan: Plan, workload: Workload, levels: Sequence[Level
     """In sentences, the most important first."""
     return (
         *_scatter(levels), *_differing(plan, levels), *_caches(plan, levels, caches),
-        *_warm(engine, plan, levels), *_crowded(levels), *_starved(levels),
+        *_warm(engine, plan, levels), *_crowded(levels), *_starved(plan.ahead, levels),
         *_cut(levels), *_throttled(levels), *_unfinished(levels), *_left_out(workload))
 
 
@@ -84,14 +84,16 @@ def _crowded(levels: Sequence[LevelResult]) -> Iterator[str]:
             "inside it, which is part of their times.", room).format(count=room)
 
 
-def _starved(levels: Sequence[LevelResult]) -> Iterator[str]:
+def _starved(ahead: bool, levels: Sequence[LevelResult]) -> Iterator[str]:
     for level in levels:
         seconds = sum(each.seconds for each in level.rounds)
         starved = sum(each.starved for each in level.rounds)
         if seconds and starved > STARVED * seconds:
-            yield _("{level}: for {percent:.0f} % of the time the engine waited for pages to be "
-                    "drawn; so would a conversion. --draw ahead leaves drawing out.").format(
+            said = _("{level}: for {percent:.0f} % of the time the engine could have begun another "
+                     "page, which was not ready yet.").format(
                 level=name(level), percent=100 * starved / seconds)
+            yield said if ahead else said + " " + _(
+                "In a conversion it waits for drawing likewise; --draw ahead leaves that out.")
 
 
 def _cut(levels: Sequence[LevelResult]) -> Iterator[str]:

@@ -32,6 +32,7 @@ from desktop.benchmark.results import Ended, LevelResult, Result
 from desktop.benchmark.run import Benchmark
 from desktop.benchmark.workload import gather
 from desktop.cli import passwords
+from desktop.cli.bench_interrupts import Interrupts
 from desktop.cli.bench_progress import Teller
 from desktop.cli.flags import PREFIX, add_settings, engine_arguments, values_of
 from desktop.cli.reporting import one_line, print_json
@@ -48,6 +49,8 @@ _NOT_HERE = ("concurrency",)
 """Settings that the levels decide."""
 _PAGE_LINES = 5
 """Pages that failed which are named."""
+_LOOK = 0.1
+"""Seconds after which an interrupt is seen at the latest."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -127,9 +130,10 @@ def run(args: argparse.Namespace) -> int:
     teller = Teller(sys.stderr, plan, workload)
     benchmark = Benchmark(plan, workload, values, cache, engine_args=extra)
     benchmark.subscribe(teller.take)
-    result = _follow(benchmark)
-    teller.close()
-    return _report(args, result)
+    with Interrupts() as interrupts:
+        result = _follow(benchmark, interrupts)
+        teller.close()
+        return _report(args, result)
 
 
 def plan_of(args: argparse.Namespace) -> Plan:
@@ -148,16 +152,13 @@ def plan_of(args: argparse.Namespace) -> Plan:
         ahead=args.draw == "ahead")
 
 
-def _follow(benchmark: Benchmark) -> Result:
+def _follow(benchmark: Benchmark, interrupts: Interrupts) -> Result:
     """Wait for its end; Ctrl-C ends it early, with what is finished."""
     benchmark.start()
-    while True:
-        try:
-            while (result := benchmark.wait(0.5)) is None:
-                continue
-            return result
-        except KeyboardInterrupt:
+    while (result := benchmark.wait(_LOOK)) is None:
+        if interrupts.wanted:
             benchmark.cancel()
+    return result
 
 
 def _report(args: argparse.Namespace, result: Result) -> int:

@@ -95,7 +95,17 @@ def test_what_grows_is_told_from_levels_that_have_figures(bench: Any, tmp_path: 
     plan = Plan(levels=(1, 2, 4), warmup=0, rounds=1)
     ran = bench(plan, script={"pages": [
         page(match="b2-*", faults=[{"kind": "raise"}]), page()]})
-    assert "still grows at 2 pages at once" in report.summary(document(result(plan, ran)))
+    assert "still grows at 2 pages at once: --raise" in report.summary(
+        document(result(plan, ran)))
+    raised = Plan(levels=(1,), cold=False, warmup=0, rounds=1, gain=5.0, most=2)
+    said = report.summary(document(result(raised, bench(raised))))
+    assert "still grows at 2 pages at once." in said  # it was raised as far as that was allowed
+
+
+def test_a_cold_round_is_said_though_none_that_counts_was_finished(bench: Any) -> None:
+    plan = Plan(levels=(1,), warmup=0, rounds=3, time_cap=1.2)
+    said = report.summary(document(result(plan, bench(plan))))
+    assert f"1 page at once: cold {50 / 0.89:.2f} tok/s, {1 / 0.89:.3f} pages/s" in said
 
 
 def test_csv_has_a_row_for_each_round(bench: Any) -> None:
@@ -216,8 +226,13 @@ def test_more_pages_than_the_engine_works_on(bench: Any) -> None:
 
 def test_drawing_that_is_too_slow(bench: Any) -> None:
     plan = Plan(levels=(1,), cold=False, warmup=0, rounds=1, requests=Requests(count=20))
-    assert "waited for pages to be drawn" in warned(
-        plan, bench(plan, page(1, 1.0), drawing=4.5))
+    ran = bench(plan, page(1, 1.0), drawing=4.5)
+    said = warned(plan, ran)
+    assert "could have begun another page" in said
+    assert "--draw ahead" in said
+    said = warned(replace(plan, ahead=True), ran)
+    assert "could have begun another page" in said
+    assert "--draw" not in said
 
 
 def test_pages_that_were_cut_and_levels_that_were_not_finished(bench: Any) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from desktop.cli.bench_interrupts import Interrupts
 from desktop.jobs.journal import Journal
 from desktop.paths import JOURNAL
 from tests.cli.conftest import Verso, start
@@ -243,8 +244,9 @@ def test_a_protected_document_is_measured_and_its_password_kept_nowhere(
     assert [path for path in files if secret.encode() in path.read_bytes()] == []
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_keeps_finished_rounds(pdf: Pdf, script: Script, tmp_path: Path,
-                                            no_process_left: object) -> None:
+                                            no_process_left: object, number: int) -> None:
     page = {**PAGE, "wait": 0.5}
     running = start("bench", "--image", pdf(1), "--concurrent", "1,2", "--rounds", "50",
                     "--warmup", "0", "--output", tmp_path / "t.txt", "--json",
@@ -254,7 +256,12 @@ def test_an_interrupt_keeps_finished_rounds(pdf: Pdf, script: Script, tmp_path: 
         if "round 2" in line:
             break
     begin = time.monotonic()
-    running.send_signal(signal.SIGINT)
+    running.send_signal(number)
+    for line in running.stderr:  # impatience does not cost what there is
+        if "stopping" in line:
+            running.send_signal(number)
+            running.send_signal(signal.SIGINT)
+            break
     out, err = running.communicate(timeout=120)
     assert running.returncode == 130, err
     assert time.monotonic() - begin < 60
@@ -265,6 +272,29 @@ def test_an_interrupt_keeps_finished_rounds(pdf: Pdf, script: Script, tmp_path: 
     assert len(level["rounds"]) >= 2
     assert level["output_tps"] > 0
     assert "interrupted" in (tmp_path / "t.txt").read_text()
+
+
+def test_interrupts_are_only_noted_and_what_is_ignored_stays_so() -> None:
+    def named(number: int, _frame: object) -> None:
+        seen.append(number)
+
+    seen: list[int] = []
+    before = [(number, signal.signal(number, handler)) for number, handler in (
+        (signal.SIGINT, named), (signal.SIGTERM, named), (signal.SIGHUP, signal.SIG_IGN))]
+    try:
+        with Interrupts() as interrupts:
+            signal.raise_signal(signal.SIGHUP)
+            assert not interrupts.wanted
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGINT):
+                signal.raise_signal(number)
+                assert interrupts.wanted
+        assert seen == []
+        signal.raise_signal(signal.SIGINT)
+        assert seen == [signal.SIGINT]
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
 
 
 def test_a_result_that_cannot_be_written_is_shown_all_the_same(bench: Any, script: Script) -> None:
