@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from desktop.engines.ascend import preparation
-from desktop.engines.ascend.preparation import layout
+from desktop.engines.ascend.preparation import beside, layout
 from desktop.engines.ascend.preparation.edits import Missing, Source
 from desktop.engines.ascend.preparation.target import MANIFEST, touched
 from desktop.engines.ascend_legacy import official
@@ -56,6 +56,15 @@ class PreparedIncomplete(VersoError):
     message = N_("The prepared code in {folder} lacks what its preparation put there: {what}.")
     hint = N_("Make it anew: verso prepare-npu SOURCE {folder} (one that was changed by hand is "
               "kept beside it)")
+
+
+class PreparedOther(VersoError):
+    """A module of Verso's own is not as it was put there: cut off, emptied, or changed."""
+
+    code = "ascend.prepared_other"
+    message = N_("What Verso put into {folder} is not as it was: {files}.")
+    hint = N_("Unless that was meant, make it anew: verso prepare-npu SOURCE {folder} (the one "
+              "there is kept beside it)")
 
 
 class PreparedModel(VersoError):
@@ -126,9 +135,10 @@ def look(folder: str = "") -> Prepared | None:
     config = _read(path, layout.CONFIG) or b""
     model = _model_path(config)
     problems = [_incomplete(place, missing).problem()] if missing else []
+    warnings = [*_other(path, place, changed), *_model(path, place, model)]
     return Prepared(place, asked, missing, changed, model,
                     layout.settings(layout.CONFIG, config), tuple(problems),
-                    tuple(error.problem() for error in _model(path, place, model)))
+                    tuple(error.problem() for error in warnings))
 
 
 def look_around(values: Values) -> Prepared | None:
@@ -162,6 +172,12 @@ def _incomplete(place: str, missing: tuple[Missing, ...]) -> PreparedIncomplete:
     what = [str(each) for each in missing[:_SHOWN]]
     return PreparedIncomplete(
         folder=place, what=", ".join(what) + (" …" if len(missing) > _SHOWN else ""))
+
+
+def _other(path: Path, place: str, changed: tuple[str, ...]) -> list[PreparedOther]:
+    """The modules of Verso's own among what was CHANGED and is still there."""
+    files = [name for name in changed if name in beside.modules() and (path / name).is_file()]
+    return [PreparedOther(folder=place, files=", ".join(files))] if files else []
 
 
 def _model_path(config: bytes) -> str:

@@ -96,6 +96,24 @@ def test_what_is_gone_is_named(name: str, folder: Path) -> None:
         assert len(found.missing) == 1  # that, and nothing else
 
 
+@pytest.mark.parametrize("name", ["verso_npu_patch.py", "verso_npu_environment.py",
+                                  "verso_npu/places.py"])
+def test_a_module_that_was_emptied_or_cut_off_is_named(name: str, folder: Path) -> None:
+    """The scripts would import it and run without what it does."""
+    whole = (folder / name).read_bytes()
+    for content in (b"", whole[:len(whole) // 2]):
+        (folder / name).write_bytes(content)
+        found = prepared.look(str(folder))
+        assert found is not None
+        said, = found.warnings
+        assert said.code == "ascend.prepared_other"
+        assert said.message.endswith(f": {name}.")
+    (folder / name).write_bytes(whole)
+    found = prepared.look(str(folder))
+    assert found is not None
+    assert found.warnings == ()
+
+
 def test_what_was_never_prepared(tmp_path: Path, folder: Path) -> None:
     none = prepared.look(str(tmp_path / "gone"))
     official = prepared.look(str(tmp_path / "official"))

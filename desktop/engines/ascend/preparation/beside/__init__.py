@@ -17,6 +17,11 @@ _OWN = (f"{ENVIRONMENT_MODULE}.py", "benchmark.py", "set_env.sh")
 _ABOUT = '"""Modules of Verso that find CANN, the driver and ATB, and set their environment."""\n'
 
 
+def modules() -> frozenset[str]:
+    """Those of :func:`files` that the scripts import."""
+    return frozenset(name for name in files() if name.startswith(PACKAGE))
+
+
 def files() -> dict[str, bytes]:
     """Name → content, by name."""
     found = {name: (_HERE / name).read_bytes() for name in _OWN}
