@@ -227,11 +227,14 @@ def _tool(looker: Looker) -> str:
 
 
 def _npus(looker: Looker, host: Host) -> Npus:
-    """Ask npu-smi with the libraries on its path, whatever this shell has."""
+    """Ask npu-smi with the libraries on its path, whatever this shell has, and of all NPUs: its
+    numbers would be other ones among those that this shell leaves."""
     tool = _tool(looker)
     if not tool:
         return Npus()
-    return ascend_smi.look(tool, {**looker.environ, "LD_LIBRARY_PATH": ":".join(host.searched)})
+    variables = {**looker.environ, "LD_LIBRARY_PATH": ":".join(host.searched)}
+    variables.pop(VISIBLE, None)
+    return ascend_smi.look(tool, variables)
 
 
 def _devices(host: Host, npus: Npus) -> Iterator[VersoError]:
@@ -286,6 +289,8 @@ def _chosen(values: Values, npus: Npus, environment: Mapping[str, str],
         missing = [problems.NotChosenThere(number=number,
                                            there=", ".join(map(str, sorted(by_number))))
                    for number in numbers if number not in by_number]
+        if len(set(numbers)) < len(numbers):  # named twice: a program sees none
+            there = []
     if not missing and len(there) < count:
         missing.append(TooFewDevices(needed=count, count=len(there)))
     return there[:count], missing

@@ -59,7 +59,8 @@ class Tree:
         """What npu-smi answers to "info" from now on, and to "info -m" the sample MAPPING."""
         table = self.file("/samples/info.txt", said)
         programs.write(self.root / "usr/local/bin/npu-smi", (
-            f'#!/bin/sh\ncase "$*" in info) cat {table}; exit {status};;'
+            '#!/bin/sh\n[ -z "$ASCEND_RT_VISIBLE_DEVICES" ] || exit 9\n'
+            f'case "$*" in info) cat {table}; exit {status};;'
             f' "info -m") cat {SAMPLES}/{mapping}.txt;; *) exit 1;; esac\n'))
 
     def look(self, **settings: object) -> ascend.Report:

@@ -352,6 +352,8 @@ def test_the_chosen_npu_is_the_one_that_is_judged(tmp_path: Path) -> None:
     both = tree.look(tensor_parallel=2)
     assert both.chosen == (0, 1)
     assert [each.code for each in both.problems] == ["ascend.memory"]
+    tree.environment["ASCEND_RT_VISIBLE_DEVICES"] = "0,0"
+    assert [each.code for each in tree.look().problems] == ["vllm.devices"]
     tree.environment["ASCEND_RT_VISIBLE_DEVICES"] = "1"
     assert tree.look().chosen == (1,)
     assert tree.look(devices="0").chosen == (0,)
