@@ -65,7 +65,9 @@ class _Scroll(QScrollArea):
         body = self.widget()
         assert body is not None
         high = body.heightForWidth(self.width())
-        return QSize(body.sizeHint().width(), high if high > 0 else body.sizeHint().height())
+        # It is never made lower than its least height, which may be more than it needs when wide.
+        high = max(high, body.minimumSizeHint().height()) if high > 0 else body.sizeHint().height()
+        return QSize(body.sizeHint().width(), high)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(0, 120)

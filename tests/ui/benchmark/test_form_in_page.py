@@ -29,6 +29,17 @@ def test_what_the_test_takes_is_always_seen(window: MainWindow, qtbot: QtBot) ->
     window.commands.show_benchmark(False)
 
 
+def test_nothing_scrolls_where_there_is_room(window: MainWindow, qtbot: QtBot) -> None:
+    _window, _tab, page = opened(window, qtbot)
+    window.resize(1280, 1000)
+    form = page.form
+    for facts in ("3 pages", "a_document_of_words.pdf · 5 pages", "many words of it " * 20):
+        form.set_facts(facts)
+        qtbot.waitUntil(lambda: form.area.height() == form.area.sizeHint().height(), timeout=WAIT)
+        assert form.area.verticalScrollBar().maximum() == 0
+    window.commands.show_benchmark(False)
+
+
 def test_what_is_said_of_caches_follows_the_form(window: MainWindow, qtbot: QtBot) -> None:
     _window, _tab, page = opened(window, qtbot)
     qtbot.waitUntil(lambda: "3 pages" in page.form.facts.text(), timeout=WAIT)
