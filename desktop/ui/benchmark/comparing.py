@@ -28,6 +28,7 @@ from desktop.ui.tokens import Theme
 _HEADINGS = (N_("At once"), N_("Difference"), N_("Output tokens/s"), N_("Pages/s"),
              N_("Page p50, s"))
 _DIFFERENCE = 1
+_TOKENS = 2
 _NAMES = {
     "name": N_("engine"), "model": N_("model"), "device": N_("device"), "verso": N_("Verso"),
     "processor": N_("processor"), "unique": N_("copies marked"), "drawing": N_("drawing")}
@@ -107,6 +108,8 @@ class ComparisonPanel(QWidget):
                     item.setForeground(QColor(
                         self._theme.ok if level.speed > 1 else self._theme.error))
                 self.table.setItem(line, place, item)
+        self.table.setColumnHidden(_TOKENS, bool(found.levels) and all(
+            level.output_tps == (None, None) for level in found.levels))
         self.more.setText(_("What else was different:") if found.differences
                           else _("Engine, settings and versions were the same."))
         self.differences.setVisible(bool(found.differences))

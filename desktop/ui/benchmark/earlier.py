@@ -91,6 +91,7 @@ class EarlierTests(QObject):
             shown = await self._fetch(number)
             if shown is not None and not self._refused():
                 self._show(shown, await in_background(lambda: of_document(shown.document)))
+                self._close()
         self._window.tasks.spawn(show(), "benchmark show")
 
     def compare(self, number: int, other: int) -> None:
@@ -102,7 +103,13 @@ class EarlierTests(QObject):
             self._show(one, await in_background(lambda: of_document(one.document)))
             # The later one by the earlier one: what has become of it.
             self._page.compare(two, history.compare(two.document, one.document))
+            self._close()
         self._window.tasks.spawn(show(), "benchmark show")
+
+    def _close(self) -> None:
+        """The list would lie above what it was opened for."""
+        if self._dialog is not None and isValid(self._dialog):
+            self._dialog.close()
 
     async def _fetch(self, number: int) -> Shown | None:
         rows = await asyncio.wrap_future(self._session.benchmarks())

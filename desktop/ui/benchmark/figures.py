@@ -162,7 +162,7 @@ class Row:
 def number(value: float) -> str:
     """VALUE with about three digits."""
     size = abs(value)
-    places = 0 if size >= 100 else 1 if size >= 10 else 2 if size >= 1 else 3
+    places = 0 if not size or size >= 100 else 1 if size >= 10 else 2 if size >= 1 else 3
     return f"{value:,.{places}f}"
 
 

@@ -20,10 +20,12 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 from pytestqt.qtbot import QtBot
+from shiboken6 import isValid
 
 from desktop import i18n
 from desktop.jobs.events import EngineState, PageState
 from desktop.ui.benchmark.measuring import Phase
+from desktop.ui.benchmark.past import PastDialog
 from desktop.ui.benchmark.saving import FORMATS
 from desktop.ui.benchmark.wish import Wish
 from desktop.ui.main_window import MainWindow
@@ -133,7 +135,18 @@ def test_a_test_from_beginning_to_end(bench: Open, qtbot: QtBot, tmp_path: Path)
     qtbot.waitUntil(lambda: page.shown is not shown, timeout=WAIT)
     assert page.shown.rows == shown.rows
     assert page.shown.document == shown.document
-    dialog.table.item(0, 1).setText("before")
+    qtbot.waitUntil(lambda: not isValid(dialog) or not dialog.isVisible(), timeout=WAIT)
+
+    def again() -> PastDialog:
+        tab.show_past()
+        found = window.commands._dialogs["past"]
+        assert isinstance(found, PastDialog)
+        qtbot.waitUntil(lambda: found.table.rowCount() == 1, timeout=WAIT)
+        return found
+
+    item = again().table.item(0, 1)
+    assert item is not None
+    item.setText("before")
     tab.earlier.compare(kept[0], kept[0])
     qtbot.waitUntil(lambda: page.other is not None, timeout=WAIT)
     page.draw_now()
@@ -146,6 +159,8 @@ def test_a_test_from_beginning_to_end(bench: Open, qtbot: QtBot, tmp_path: Path)
     page.comparison.close_button.click()
     page.draw_now()
     assert page.other is None
+    assert not page.comparison.table.isColumnHidden(2)  # tokens
+    dialog = again()
     dialog.remove_button.click()
     qtbot.waitUntil(lambda: dialog.table.rowCount() == 0, timeout=WAIT)
     dialog.close()
@@ -242,6 +257,11 @@ def test_an_engine_without_tokens(bench: Open, qtbot: QtBot) -> None:
     assert not page.throughput.reference_text.isVisible()
     assert list(page.throughput.curve.getData()[1]) == [
         row.pages.mean for row in page.shown.rows]
+    [kept] = tab._session.benchmarks().result()
+    tab.earlier.compare(kept.id, kept.id)
+    qtbot.waitUntil(lambda: page.comparison.table.rowCount() == 2, timeout=WAIT)
+    assert [page.comparison.table.isColumnHidden(place) for place in range(5)] == [
+        False, False, True, False, False]
 
 
 def test_keys_reach_the_page_in_front(window: MainWindow, qtbot: QtBot) -> None:
