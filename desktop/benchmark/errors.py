@@ -35,7 +35,7 @@ class EngineDiedMeasured(VersoError):
 
     code = "benchmark.engine_died"
     message = N_("The engine ended while it was measured: {reason}")
-    hint = N_("Its finished rounds are kept. Try fewer pages at once, or see the log.")
+    hint = N_("Try fewer pages at once, or see the log.")
 
 
 class EngineSilent(VersoError):

@@ -7,6 +7,7 @@ was kept looks as it did when it was made.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -111,6 +112,9 @@ class Row:
     start: float | None = None
     """Seconds until its engine was there."""
     rounds: tuple[RoundRow, ...] = ()
+    reasons: tuple[tuple[str, int], ...] = ()
+    """Why pages of the measured rounds failed, and how many did so, the most frequent first; not
+    what ``error`` says already."""
 
     @property
     def continuous(self) -> bool:
@@ -207,7 +211,8 @@ def row_of(level: Mapping[str, Any]) -> Row:
         failed=level["failed"], looped=level["looped"], busy=level.get("device_busy"),
         slowed=tuple(reason for one in level["devices"] for reason in one["throttled"]),
         start=level["start_seconds"],
-        rounds=(*((round_of(cold, "cold"),) if cold else ()), *rounds))
+        rounds=(*((round_of(cold, "cold"),) if cold else ()), *rounds),
+        reasons=_reasons(level))
 
 
 def round_of(one: Mapping[str, Any], kind: str) -> RoundRow:
@@ -218,6 +223,14 @@ def round_of(one: Mapping[str, Any], kind: str) -> RoundRow:
         one["chars_per_s"], one["goodput"], _quantiles(one["ttft_ms"]),
         _quantiles(one["tpot_ms"]), _quantiles(one["itl_ms"]), _quantiles(one["latency_ms"]),
         failed(outcomes), outcomes.get("loop", 0), one["seconds"])
+
+
+def _reasons(level: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
+    known = level["error"]["message"] if level["error"] else ""
+    found = Counter(
+        _said(one["error"]) for each in level["rounds"] if failed(each["outcomes"])
+        for one in each["requests"] if "error" in one and one["error"]["message"] not in known)
+    return tuple(found.most_common())
 
 
 def _said(error: Mapping[str, str] | None) -> str:

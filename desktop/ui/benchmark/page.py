@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
@@ -21,7 +23,7 @@ from desktop.ui.benchmark.columns import LEVELS, TIMES
 from desktop.ui.benchmark.comparing import ComparisonPanel
 from desktop.ui.benchmark.controls import in_window
 from desktop.ui.benchmark.devices import DevicesPanel
-from desktop.ui.benchmark.figures import Shown, footnote, number, strategy_words
+from desktop.ui.benchmark.figures import Row, Shown, footnote, number, strategy_words
 from desktop.ui.benchmark.form import Form
 from desktop.ui.benchmark.latency import LatencyChart
 from desktop.ui.benchmark.live import LiveLine
@@ -34,6 +36,9 @@ from desktop.ui.panels.captions import label, small
 from desktop.ui.texts import say
 from desktop.ui.theme import icon
 from desktop.ui.tokens import Theme
+
+_REASONS = 3
+"""Why pages of a level failed, at most so many of them."""
 
 
 class BenchmarkPage(QWidget):
@@ -257,6 +262,7 @@ class BenchmarkPage(QWidget):
 def remarks_of(shown: Shown) -> list[tuple[str, str]]:
     """(tone, sentence): levels that failed, the warnings of the run."""
     found = [("error", f"{row.at_once}: {row.error}") for row in shown.rows if row.error]
+    found += [("warning", text) for row in shown.rows for text in _failures(row)]
     document = shown.document
     found += [("warning", in_window(text)) for text in document.get("warnings", ())]
     if document and shown.knee is not None and shown.reached is None:
@@ -274,3 +280,16 @@ def remarks_of(shown: Shown) -> list[tuple[str, str]]:
                 ratio=number(row["ratio"]), first=strategy_words(first["strategy"]),
                 before=number(first["seconds_a_page"]))))
     return found
+
+
+def _failures(row: Row) -> Iterator[str]:
+    """Why pages of a level failed."""
+    for reason, count in row.reasons[:_REASONS]:
+        yield f"{row.at_once}: " + ngettext(
+            "{n} page failed: {reason}", "{n} pages failed: {reason}", count).format(
+            n=count, reason=reason)
+    more = sum(count for _reason, count in row.reasons[_REASONS:])
+    if more:
+        yield f"{row.at_once}: " + ngettext(
+            "{n} more page failed for another reason.", "{n} more pages failed for other reasons.",
+            more).format(n=more)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QDialog, QLabel, QMenu
 
-from desktop.i18n import N_, _
+from desktop.i18n import N_, _, ngettext
 from desktop.ui.background import in_background
 from desktop.ui.benchmark import remembered
 from desktop.ui.benchmark.earlier import EarlierTests
@@ -263,9 +263,12 @@ class BenchmarkTab(QObject):
         said = {"complete": _("The test is done."), "interrupted": _("The test was stopped."),
                 "time cap": _("The test ended at its time cap."),
                 "failed": _("The test failed.")}[str(shown.document["ended"])]
-        problem = next((row.error for row in shown.rows if row.error), "")
-        if problem:
-            self._window.toast.say(f"{said} {problem}", "error")
+        wrong = [row for row in shown.rows if row.error]
+        if wrong:
+            if len(shown.rows) > len(wrong):
+                said += " " + ngettext("{n} level failed.", "{n} levels failed.",
+                                       len(wrong)).format(n=len(wrong))
+            self._window.toast.say(f"{said} {wrong[0].at_once}: {wrong[0].error}", "error")
         elif shown.document["ended"] != "interrupted":
             self._window.toast.say(said, "ok")
             self._window.notice.say("Verso", said)

@@ -247,6 +247,22 @@ def test_an_engine_that_does_not_start(bench: Open, qtbot: QtBot) -> None:
     assert window.session.benchmarks().result() == []  # nothing was measured
 
 
+@pytest.mark.logs_errors
+def test_why_pages_and_levels_failed_is_in_the_remarks(bench: Open, qtbot: QtBot) -> None:
+    wrong = {**PAGE, "faults": [{"kind": "raise", "message": "It is torn.", "hint": "Glue it."}]}
+    dying = {**PAGE, "faults": [{"kind": "died"}]}
+    window, tab, page = bench(pages=[
+        {**wrong, "match": "b0-*-2"}, {**dying, "match": "b1-m2-*"}, PAGE])
+    run(tab, page, qtbot, Wish(levels="2, 3", warmup=0, rounds=2, cold=False))
+    said = [page.remarks.item(line).text() for line in range(page.remarks.count())]
+    assert "2 at once: 2 pages failed: It is torn. Glue it." in said
+    assert [row.reasons for row in page.shown.rows] == [(("It is torn. Glue it.", 2),), ()]
+    assert sum("ended while it was measured" in one for one in said) == 1
+    toast = window.toast.text.text()
+    assert toast.startswith("The test is done. 1 level failed. 3 at once: ")
+    assert sum("finished round" in one for one in said) == 1
+
+
 def test_an_engine_without_tokens(bench: Open, qtbot: QtBot) -> None:
     _window, tab, page = bench(pages=[{**PAGE, "tokens": 0, "prompt_tokens": 0}])
     run(tab, page, qtbot)
