@@ -16,6 +16,8 @@ OUTPUT_LIMIT = 1 << 20
 """Bytes that are kept of each stream: its end."""
 _LOOK = 0.1
 """Seconds between two looks at a wish to cancel."""
+_DEATH = 2.0
+"""Seconds for a program to die that was killed."""
 _AFTERMATH = 0.5
 """Seconds for the last output of a program that has ended, where a child of it holds the pipe."""
 
@@ -54,7 +56,8 @@ class Answer:
 
 def ask(command: Sequence[str], *, seconds: float, environment: Mapping[str, str] | None = None,
         folder: str | None = None, cancel: threading.Event | None = None) -> Answer:
-    """Run COMMAND without input for at most SECONDS, then kill it with all it started.
+    """Run COMMAND without input for at most SECONDS, then kill it with all it started; where it
+    cannot be killed it is left behind.
 
     Blocks; any thread. CANCEL ends it early. Raises OSError when it cannot be started.
     """
@@ -74,7 +77,7 @@ def ask(command: Sequence[str], *, seconds: float, environment: Mapping[str, str
         # Also what it started: it leads a group of its own, whose id is ours until it is reaped.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
-        status = process.wait()
+        status = _reaped(process)
         out, err = (_text(kept[stream.fileno()]) for stream in (process.stdout, process.stderr))
         process.stdout.close()
         process.stderr.close()
@@ -109,6 +112,15 @@ def _read(process: subprocess.Popen[bytes], kept: dict[int, bytearray], deadline
                 held += piece
                 if len(held) > 2 * OUTPUT_LIMIT:
                     del held[:-OUTPUT_LIMIT]
+
+
+def _reaped(process: subprocess.Popen[bytes]) -> int | None:
+    """Its status; None: it does not even die. What waits inside a driver that is in trouble cannot
+    be killed before that comes back, if ever; it is left to the kernel."""
+    try:
+        return process.wait(_DEATH)
+    except subprocess.TimeoutExpired:
+        return None
 
 
 def _ended(process: subprocess.Popen[bytes]) -> bool:

@@ -7,11 +7,14 @@ devices is free again when it ends.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 
 from desktop.engines.ascend import smi
@@ -79,16 +82,25 @@ def _name(name: str) -> str:
 
 
 def _said(command: list[str], environ: Mapping[str, str], seconds: float) -> str:
-    """What COMMAND prints; empty where it fails."""
+    """What COMMAND prints; empty where it fails, or says nothing within SECONDS."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace",
-                              env=dict(environ), timeout=seconds, check=False,
-                              stdin=subprocess.DEVNULL)
-    except (OSError, subprocess.TimeoutExpired) as error:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, errors="replace",
+                                   env=dict(environ), start_new_session=True)
+    except OSError as error:
         _log.info("%s does not tell of NPUs: %s", command[0], error)
         return ""
-    if done.returncode:
-        _log.info("%s does not tell of NPUs (status %d): %s", command[0], done.returncode,
-                  " ".join((done.stderr or done.stdout).split())[-300:])
+    try:
+        out, err = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired as error:
+        _log.info("%s does not tell of NPUs: %s", command[0], error)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)  # Also what it started.
+        # What waits inside a driver that is in trouble does not even die.
+        threading.Thread(target=process.wait, name="npu-tool", daemon=True).start()
         return ""
-    return done.stdout
+    if process.returncode:
+        _log.info("%s does not tell of NPUs (status %d): %s", command[0], process.returncode,
+                  " ".join((err or out).split())[-300:])
+        return ""
+    return out

@@ -78,8 +78,10 @@ class Npu:
         return self.number if self.logic is None else self.logic
 
 
-def find(environment: Mapping[str, str], places: tuple[str, ...] = PLACES) -> str:
-    """The path of npu-smi; empty where there is none."""
+def find(environment: Mapping[str, str], places: tuple[str, ...] | None = None) -> str:
+    """The path of npu-smi, on the search path or in PLACES (None: the usual ones); empty where
+    there is none."""
+    places = PLACES if places is None else places
     folders = environment.get("PATH", "").split(os.pathsep)
     for path in (*(os.path.join(folder, "npu-smi") for folder in folders if folder), *places):
         if os.access(path, os.X_OK) and os.path.isfile(path):

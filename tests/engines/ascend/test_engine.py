@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -24,7 +25,7 @@ from desktop.engines.vllm.output import OutputTail
 from desktop.errors import VersoError
 from desktop.settings import Values, setting
 from tests.engines.ascend.test_contracts import fields
-from tests.support import ascend_sources, programs
+from tests.support import ascend_sources, processes, programs
 
 SAMPLES = Path(__file__).resolve().parents[2] / "doctor" / "npu_smi"
 KNOWN = frozenset({
@@ -232,6 +233,24 @@ def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     monkeypatch.setattr(smi, "PLACES", ())
     return make
+
+
+def test_an_npu_smi_that_hangs_is_not_waited_for(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+        no_process_left: Callable[[], list[str]]) -> None:
+    """Nor one that does not even die, as inside a driver that is in trouble."""
+    path = programs.write(tmp_path / "npu-smi", "#!/bin/sh\nsleep 60 & wait\n")
+    monkeypatch.setattr(smi, "PLACES", (str(path),))
+    monkeypatch.setattr(smi, "SECONDS", 0.5)
+    environ = {**os.environ, "PATH": "/usr/bin:/bin"}
+    assert npus.by_smi(environ) == ()
+    assert processes.left_running(os.environ[processes.MARK]) == []
+    with monkeypatch.context() as immortal:
+        immortal.setattr(os, "killpg", lambda _group, _signal: None)
+        assert npus.by_smi(environ) == ()
+        assert no_process_left()
+    for process in processes.descendants(os.environ[processes.MARK]):
+        process.kill()
 
 
 def test_npus_as_npu_smi_shows_them(tool: Any) -> None:
