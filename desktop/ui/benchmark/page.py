@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
@@ -261,7 +261,11 @@ class BenchmarkPage(QWidget):
 
 def remarks_of(shown: Shown) -> list[tuple[str, str]]:
     """(tone, sentence): levels that failed, the warnings of the run."""
-    found = [("error", f"{row.at_once}: {row.error}") for row in shown.rows if row.error]
+    errors: dict[str, list[Row]] = {}
+    for row in shown.rows:
+        if row.error:
+            errors.setdefault(row.error, []).append(row)
+    found = [("error", f"{_together(rows)}: {error}") for error, rows in errors.items()]
     found += [("warning", text) for row in shown.rows for text in _failures(row)]
     document = shown.document
     found += [("warning", in_window(text)) for text in document.get("warnings", ())]
@@ -280,6 +284,13 @@ def remarks_of(shown: Shown) -> list[tuple[str, str]]:
                 ratio=number(row["ratio"]), first=strategy_words(first["strategy"]),
                 before=number(first["seconds_a_page"]))))
     return found
+
+
+def _together(rows: Sequence[Row]) -> str:
+    """Levels, in words."""
+    if all(row.continuous for row in rows):
+        return _("{n} at once").format(n=", ".join(str(row.concurrency) for row in rows))
+    return ", ".join(row.at_once for row in rows)
 
 
 def _failures(row: Row) -> Iterator[str]:

@@ -264,6 +264,8 @@ class BenchmarkTab(QObject):
                 "time cap": _("The test ended at its time cap."),
                 "failed": _("The test failed.")}[str(shown.document["ended"])]
         wrong = [row for row in shown.rows if row.error]
+        if wrong and self.page is not None and all(row.speed is None for row in shown.rows):
+            self.page.tabs.setCurrentWidget(self.page.remarks)  # there is nothing else to see
         if wrong:
             if len(shown.rows) > len(wrong):
                 said += " " + ngettext("{n} level failed.", "{n} levels failed.",
