@@ -19,7 +19,7 @@ from desktop.client.probing import OUTPUT_LIMIT, ask
 from desktop.engines.ascend import support
 from desktop.engines.registry import EngineEntry
 from desktop.errors import VersoError
-from tests.support import environments, processes
+from tests.support import environments, processes, programs
 from tests.support.environments import give, pretend
 
 
@@ -27,10 +27,7 @@ from tests.support.environments import give, pretend
 def program(tmp_path: Path) -> Callable[[str], str]:
     """``program(text)``: a shell script with that text."""
     def make(text: str) -> str:
-        path = tmp_path / "python"
-        path.write_text("#!/bin/sh\n" + text)
-        path.chmod(0o755)
-        return str(path)
+        return str(programs.write(tmp_path / "python", "#!/bin/sh\n" + text))
     return make
 
 

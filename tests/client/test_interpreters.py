@@ -17,6 +17,7 @@ import desktop
 from desktop.client.staging import stage
 from desktop.engines.script import SAMPLE
 from tests.client.recorder import Start, page
+from tests.support import programs
 from tests.support.data import ROOT
 
 WORKER_MODULES = (
@@ -62,11 +63,9 @@ def bare_python(tmp_path: Path) -> Path:
         (packages / name).symlink_to(folder)
         if (libraries := folder.parent / "pillow.libs").is_dir() and name == "PIL":
             (packages / "pillow.libs").symlink_to(libraries)
-    path = tmp_path / "bare-python"
-    path.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{packages}" '
-                    f'exec "{sys.executable}" -S "$@"\n')
-    path.chmod(0o755)
-    return path
+    return programs.write(
+        tmp_path / "bare-python",
+        f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{packages}" exec "{sys.executable}" -S "$@"\n')
 
 
 def test_a_page_is_read_by_a_python_that_has_msgspec_and_pillow_only(
@@ -94,12 +93,11 @@ def test_a_worker_imports_nothing_of_the_window_or_the_intake(
     start: Start, tmp_path: Path,
 ) -> None:
     listing = tmp_path / "modules"
-    path = tmp_path / "listing-python"
-    path.write_text(
+    path = programs.write(
+        tmp_path / "listing-python",
         f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(ROOT)!r})\n"
         "from desktop.worker.main import main\nmain(sys.argv[-1:])\n"
         f"open({str(listing)!r}, 'w').write('\\n'.join(sorted(sys.modules)))\n")
-    path.chmod(0o755)
     client, heard = start({"rate": 0}, client={"interpreter": str(path)})
     client.submit(page("p1"))
     heard.finished("p1")

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from tests.support import processes
+from tests.support import processes, programs
 from tests.support.data import ROOT
 
 TOOLS = ("bash", "cat", "cmp", "cp", "dirname", "env", "flock", "grep", "ls", "mkdir", "mv",
@@ -63,8 +63,7 @@ class Checkout:
 
     def tool(self, name: str, text: str) -> None:
         (self.bin / name).unlink(missing_ok=True)
-        (self.bin / name).write_text(text)
-        (self.bin / name).chmod(0o755)
+        programs.write(self.bin / name, text)
 
     def libraries(self, there: bool) -> None:
         """Whether the system has the libraries the window needs."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.packaging.checkout import PYTHON, Checkout
+from tests.support import programs
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux scripts")
 
@@ -22,9 +23,7 @@ def checkout(tmp_path: Path) -> Checkout:
     made.tool("python3.11", PYTHON.replace("esac\n", '  "-m pytest"*) exit 0 ;;\nesac\n'))
     made.run("--version")
     for name in ("ruff", "mypy", "lint-imports"):
-        path = made.root / ".venv/bin" / name
-        path.write_text("#!/bin/sh\n")
-        path.chmod(0o755)
+        programs.write(made.root / ".venv/bin" / name, "#!/bin/sh\n")
     made.run(script="test")
     made.called()
     return made
@@ -136,10 +135,7 @@ def test_a_folder_that_is_something_else_is_left_alone(checkout: Checkout,
 @pytest.mark.parametrize("works", [True, False])
 def test_an_environment_of_ones_own_is_used_as_it_is(checkout: Checkout, tmp_path: Path,
                                                      works: bool) -> None:
-    own = tmp_path / "own/bin/python"
-    own.parent.mkdir(parents=True)
-    own.write_text(f"#!/bin/sh\nexit {0 if works else 1}\n")
-    own.chmod(0o755)
+    programs.write(tmp_path / "own/bin/python", f"#!/bin/sh\nexit {0 if works else 1}\n")
     result = checkout.run("--engines", script="test", VERSO_ENGINES_ENV=str(tmp_path / "own"))
     assert (result.returncode == 0) is works, result.stderr
     assert works or "cannot import" in result.stderr

@@ -12,6 +12,7 @@ import pytest
 
 from desktop.cli.main import COMMANDS
 from tests.packaging.checkout import PYTHON, Checkout, installs
+from tests.support import programs
 from tests.support.data import ROOT
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux scripts")
@@ -97,10 +98,7 @@ def test_another_place_for_the_environment(checkout: Checkout, tmp_path: Path) -
 def test_a_folder_that_is_something_else_is_left_alone(
     checkout: Checkout, tmp_path: Path, content: str,
 ) -> None:
-    file = tmp_path / "mine" / content
-    file.parent.mkdir(parents=True)
-    file.write_text(PYTHON)
-    file.chmod(0o755)
+    file = programs.write(tmp_path / "mine" / content, PYTHON)
     result = checkout.run("--version", VERSO_VENV=str(tmp_path / "mine"))
     assert result.returncode == 1
     assert "no virtual environment" in result.stderr
@@ -248,9 +246,8 @@ esac"""))
     checkout.called()
     checkout.tool("Xvfb", "#!/bin/sh\necho 77\nexec sleep 60\n")
     for name in ("ruff", "mypy", "lint-imports"):
-        path = checkout.root / ".venv/bin" / name
-        path.write_text(f'#!/bin/sh\necho "{name} $*" >> "$CALLS"\n[ {name} != "$BROKEN" ]\n')
-        path.chmod(0o755)
+        programs.write(checkout.root / ".venv/bin" / name,
+                       f'#!/bin/sh\necho "{name} $*" >> "$CALLS"\n[ {name} != "$BROKEN" ]\n')
 
     good = checkout.run("-k", "name", script="test", BROKEN="")
     assert good.returncode == 0, good.stdout + good.stderr

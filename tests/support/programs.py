@@ -15,5 +15,5 @@ def write(path: Path, text: str) -> Path:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run(["/bin/sh", "-c", 'cat >"$0" && chmod 755 "$0"', path], input=text.encode(),
-                   check=True)
+                   env={"PATH": "/usr/bin:/bin"}, check=True)
     return path

@@ -32,7 +32,7 @@ from desktop.ui.remedies import remedy
 from desktop.ui.tokens import LIGHT
 from tests.models.conftest import MemoryKeyring
 from tests.models.hub import Hub, serving
-from tests.support import environments, processes
+from tests.support import environments, processes, programs
 from tests.ui.conftest import WAIT
 from tests.ui.stage import VLLM
 
@@ -190,9 +190,7 @@ def test_the_interpreter_is_checked_and_the_command_is_shown(
 def test_a_closed_check_leaves_nothing_running(
         tools: MainWindow, qtbot: QtBot, tmp_path: Path,
         no_process_left: Callable[[], list[str]]) -> None:
-    slow = tmp_path / "slow-python"
-    slow.write_text("#!/bin/sh\nsleep 600\n")
-    slow.chmod(0o755)
+    slow = programs.write(tmp_path / "slow-python", "#!/bin/sh\nsleep 600\n")
     tools.commands.change_setting("engine", "vllm")
     tools.commands.change_setting("engine_interpreter", str(slow))
     tools.commands.tools.check()

@@ -27,6 +27,7 @@ from desktop.ui.remedies import remedy
 from desktop.ui.tokens import DARK
 from tests.doctor import ascend_tree
 from tests.doctor.test_doctor import schema
+from tests.support import programs
 from tests.ui.conftest import WAIT
 
 Open = Callable[[], ExaminationDialog]
@@ -164,9 +165,7 @@ def test_the_window_goes_on_meanwhile_and_nothing_is_left(
         page: Open, window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch,
         tmp_path: Path, no_process_left: Callable[[], list[str]]) -> None:
     """With a driver's tool that hangs: it is on a thread, and ends with the page."""
-    tool = tmp_path / "nvidia-smi"
-    tool.write_text("#!/bin/sh\nsleep 600\n")
-    tool.chmod(0o755)
+    programs.write(tmp_path / "nvidia-smi", "#!/bin/sh\nsleep 600\n")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     turns = [0]
     beat = QTimer(window)
