@@ -10,6 +10,7 @@ import logging
 import os
 import signal
 import sys
+import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -123,6 +124,13 @@ def no_process_left(test_mark: str) -> Iterator[Callable[[], list[str]]]:
     for process in processes.descendants(test_mark):
         process.kill()
     assert not left, "still running:\n" + "\n".join(left)
+
+
+@pytest.fixture
+def socket_folder() -> Iterator[Path]:
+    """A folder for a socket, whose name may have 107 bytes; ``tmp_path`` may be longer."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        yield Path(folder)
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ def test_documents_that_are_not_there(machine: Machine) -> None:
     assert ran.stderr == "start: there is no folder /nowhere (--documents).\n"
 
 
-def test_the_window_on_this_display(machine: Machine, tmp_path: Path) -> None:
+def test_the_window_on_this_display(machine: Machine, socket_folder: Path) -> None:
     ran = machine.start("window")
     assert ran.returncode == 1
     assert "there is no display" in ran.stderr
@@ -55,14 +55,14 @@ def test_the_window_on_this_display(machine: Machine, tmp_path: Path) -> None:
     # Wayland goes before X11 where its socket is there.
     import socket
     with socket.socket(socket.AF_UNIX) as server:
-        server.bind(str(tmp_path / "wayland-1"))
+        server.bind(str(socket_folder / "wayland-1"))
         told = machine.told("window", DISPLAY=":9", WAYLAND_DISPLAY="wayland-1",
-                            XDG_RUNTIME_DIR=str(tmp_path))
-    assert f"{tmp_path}/wayland-1:/tmp/verso-display/wayland-0" in values(told, "-v")
+                            XDG_RUNTIME_DIR=str(socket_folder))
+    assert f"{socket_folder}/wayland-1:/tmp/verso-display/wayland-0" in values(told, "-v")
     assert "QT_QPA_PLATFORM=wayland" in values(told, "-e")
     assert "DISPLAY" not in values(told, "-e")
     told = machine.told("window", DISPLAY=":9", WAYLAND_DISPLAY="gone",
-                        XDG_RUNTIME_DIR=str(tmp_path))
+                        XDG_RUNTIME_DIR=str(socket_folder))
     assert "DISPLAY" in values(told, "-e")
 
 

@@ -30,13 +30,13 @@ def test_without_a_display_the_command_says_what_to_do(environment: dict[str, st
 
 
 def test_a_display_that_answers_is_enough(monkeypatch: pytest.MonkeyPatch,
-                                          tmp_path: Path) -> None:
+                                          socket_folder: Path) -> None:
     monkeypatch.delenv("QT_QPA_PLATFORM", raising=False)
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(socket_folder))
     with socket.socket(socket.AF_UNIX) as server:
-        server.bind(str(tmp_path / "wayland-0"))
+        server.bind(str(socket_folder / "wayland-0"))
         server.listen()
         display.check()
 
