@@ -6,6 +6,7 @@ blocked from import in the test process and in every process it starts.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import signal
@@ -17,6 +18,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import hypothesis
+import psutil
 import pytest
 
 from tests.support import data, processes, tiny_vllm
@@ -122,7 +124,8 @@ def no_process_left(test_mark: str) -> Iterator[Callable[[], list[str]]]:
     yield lambda: processes.left_running(test_mark, 0)
     left = processes.left_running(test_mark)
     for process in processes.descendants(test_mark):
-        process.kill()
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
     assert not left, "still running:\n" + "\n".join(left)
 
 
