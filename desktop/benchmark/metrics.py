@@ -109,7 +109,9 @@ def round_of(level: Level, kind: str, number: int, begin: float, timings: Sequen
     requests = [request(timing) for timing in timings]
     fair = [one for one in requests if one.counted]
     by_tokens = any(one.output_tokens for one in requests)
-    prompt = sum(one.prompt_tokens for one in fair) if by_tokens else None
+    # A page is never read without any: a server that says none does not count them.
+    prompt = sum(one.prompt_tokens for one in fair) if by_tokens and any(
+        one.prompt_tokens for one in requests) else None
     output = sum(one.output_tokens for one in fair) if by_tokens else None
     between: array[float] = array("d")
     for timing in counted:
@@ -127,11 +129,12 @@ def round_of(level: Level, kind: str, number: int, begin: float, timings: Sequen
         distribution(one.tpot for one in fair if one.tpot is not None),
         distribution(between), distribution(one.latency for one in fair),
         output / outputs if output is not None and outputs else None,
-        steady(level, timings, by_tokens), starved)
+        steady(level, timings, output is not None, prompt is not None), starved)
     return figures, between
 
 
-def steady(level: Level, timings: Sequence[Timing], by_tokens: bool) -> Steady | None:
+def steady(level: Level, timings: Sequence[Timing], by_tokens: bool,
+           prompts_known: bool) -> Steady | None:
     """What the round was like while all places were taken by pages in different states; None
     where it has too few pages, or none in between.
 
@@ -157,7 +160,7 @@ def steady(level: Level, timings: Sequence[Timing], by_tokens: bool) -> Steady |
             pages += 1
             prompts += timing.prompt_tokens
     return Steady(seconds, tokens / seconds if by_tokens else None,
-                  (tokens + prompts) / seconds if by_tokens else None, pages / seconds,
+                  (tokens + prompts) / seconds if prompts_known else None, pages / seconds,
                   characters / seconds)
 
 

@@ -19,9 +19,10 @@ def warnings(engine: str, plan: Plan, workload: Workload, levels: Sequence[Level
              caches: Mapping[str, str]) -> tuple[str, ...]:
     """In sentences, the most important first."""
     return (
-        *_scatter(levels), *_differing(plan, levels), *_caches(plan, levels, caches),
-        *_warm(engine, plan, levels), *_crowded(levels), *_starved(plan.ahead, levels),
-        *_cut(levels), *_throttled(levels), *_unfinished(levels), *_left_out(workload))
+        *_scatter(levels), *_estimated(levels), *_differing(plan, levels),
+        *_caches(plan, levels, caches), *_warm(engine, plan, levels), *_crowded(levels),
+        *_starved(plan.ahead, levels), *_cut(levels), *_throttled(levels), *_unfinished(levels),
+        *_left_out(workload))
 
 
 def _scatter(levels: Sequence[LevelResult]) -> Iterator[str]:
@@ -31,6 +32,13 @@ def _scatter(levels: Sequence[LevelResult]) -> Iterator[str]:
             yield _("{level}: rounds scatter by {percent:.0f} % – something else may be using the "
                     "machine; more rounds or more pages a round give a firmer figure.").format(
                 level=name(level), percent=100 * spread.scatter)
+
+
+def _estimated(levels: Sequence[LevelResult]) -> Iterator[str]:
+    if any(each.output_tokens and each.prompt_tokens is None
+           for level in levels for each in level.rounds):
+        yield _("The engine does not say how many tokens it works on: those of the text are "
+                "counted as they arrive, and those of prompts and pages are not known.")
 
 
 def _differing(plan: Plan, levels: Sequence[LevelResult]) -> Iterator[str]:

@@ -75,7 +75,7 @@ def test_the_steady_state_leaves_ramp_up_and_drain_out() -> None:
     assert figures.steady.total_tps == pytest.approx(40)
     assert len(gaps) == 8
     batch = Level(2, Strategy("batch", 2), 8)
-    assert metrics.steady(batch, pages, True) is None
+    assert metrics.steady(batch, pages, True, True) is None
 
 
 @pytest.mark.parametrize(("speeds", "known"), [

@@ -308,3 +308,19 @@ def test_speeds_serve_for_the_next_estimate(bench: Any) -> None:
     found = document(result(QUICK, bench(QUICK, script={"load": {"seconds": 3}})))
     seconds = QUICK.expected_seconds(history.speeds(found), history.start_seconds(found))
     assert seconds == pytest.approx(2 * 3 + 2 * 3 * 4 * 0.89, rel=1e-3)
+
+
+def test_tokens_that_nobody_counts_are_not_made_up(bench: Any) -> None:
+    ran = bench(QUICK, page(prompt_tokens=0))
+    found = document(result(QUICK, ran))
+    for level in found["levels"]:
+        assert level["output_tps"] > 0
+        assert level["total_tps"] is level["sd"]["total_tps"] is None
+        assert level["rounds"][0]["prompt_tokens"] is None
+    assert found["levels"][0]["steady"]["total_tps"] is None
+    assert found["levels"][0]["steady"]["output_tps"] > 0
+    cells = [cell.strip() for cell in report.table(found).splitlines()[5].split("|")]
+    assert cells[2] != "-"
+    assert cells[4] == "-"
+    assert "counted as they arrive" in warned(QUICK, ran)
+    assert "counted as they arrive" not in warned(QUICK, bench(QUICK))

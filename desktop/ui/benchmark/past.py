@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QDialog,
@@ -28,6 +28,9 @@ from desktop.ui.texts import say
 _HEADINGS = (N_("When"), N_("Name"), N_("Engine"), N_("Device"), N_("Levels"), N_("Fastest"),
              N_("Ended"))
 _NAME = 1
+_AROUND = 40
+"""Pixels beside the table, and at the edge of a narrow window, as the next."""
+_EDGE = 24
 _ENDED = {"complete": N_("complete"), "interrupted": N_("stopped"), "time cap": N_("time cap"),
           "failed": N_("failed")}
 
@@ -45,6 +48,7 @@ class PastDialog(QDialog):
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(_("Earlier tests"))
+        self._window = parent
         self.resize(900, 440)
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 16, 16, 16)
@@ -77,6 +81,7 @@ class PastDialog(QDialog):
         self.compare_button = QPushButton(_("Compare"))
         self.rename_button = QPushButton(_("Rename"))
         self.remove_button = QPushButton(_("Forget"))
+        self.show_button.setDefault(True)
         self.remove_button.setToolTip(_("Take the chosen tests out of the history"))
         close = QPushButton(_("Close"))
         for button in (self.show_button, self.compare_button, self.rename_button,
@@ -116,14 +121,25 @@ class PastDialog(QDialog):
                 if place != _NAME:
                     item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsEditable)
                 self.table.setItem(line, place, item)
+        header = self.table.horizontalHeader()
+        header.setStretchLastSection(False)  # while it is on, that one keeps the width it had
         self.table.resizeColumnsToContents()
         self.table.setColumnWidth(_NAME, max(140, self.table.columnWidth(_NAME)))
         self._filling = False
+        self._fit()
         if not rows:
             self.hint.setText(_("No test was made yet."))
         elif not self.chosen():
             self.table.selectRow(0)
         self._enable()
+
+    def _fit(self) -> None:
+        """As wide as the rows need, but not wider than the window."""
+        header = self.table.horizontalHeader()
+        wide = header.length() + self.table.verticalScrollBar().sizeHint().width() + _AROUND
+        most = self._window.size() - QSize(_EDGE, _EDGE) if self._window else QSize(wide, 440)
+        self.resize(QSize(max(self.width(), wide), self.height()).boundedTo(most))
+        header.setStretchLastSection(True)
 
     def chosen(self) -> list[int]:
         """Ids of the chosen ones, the newest first."""

@@ -23,6 +23,7 @@ from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
 
 from desktop import i18n
+from desktop.jobs.benchmarks import BenchmarkRow
 from desktop.jobs.events import EngineState, PageState
 from desktop.ui.benchmark.measuring import Phase
 from desktop.ui.benchmark.past import PastDialog
@@ -130,6 +131,9 @@ def test_a_test_from_beginning_to_end(bench: Open, qtbot: QtBot, tmp_path: Path)
     qtbot.waitUntil(lambda: dialog.table.rowCount() == 1, timeout=WAIT)
     kept = dialog.chosen()
     assert not dialog.compare_button.isEnabled()
+    assert dialog.show_button.isDefault()
+    assert dialog.size().boundedTo(window.size()) == dialog.size()
+    assert not dialog.table.horizontalScrollBar().isVisible()
     shown = page.shown
     dialog.show_button.click()
     qtbot.waitUntil(lambda: page.shown is not shown, timeout=WAIT)
@@ -231,6 +235,26 @@ def test_stopped_before_it_began(bench: Open, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: not tab.measuring.running, timeout=WAIT)
     assert page.shown.rows == ()
     assert page.stack.currentWidget() is page.teaching
+
+
+def test_the_list_of_earlier_tests_is_as_wide_as_its_rows(window: MainWindow,
+                                                          qtbot: QtBot) -> None:
+    window.resize(2400, 900)
+    dialog = PastDialog(window)
+    dialog.show()
+    rows = [BenchmarkRow(number, 1.7e9, "a name", "vllm", model, "NVIDIA H200", "", "complete", 3,
+                         16, 3643.0, "tok/s") for number, model in enumerate((
+                             "short", "a-long-name/of-a-model " * 5), 1)]
+    dialog.set_rows(rows[:1])
+    assert dialog.width() == 900
+    dialog.set_rows(rows)
+    qtbot.waitUntil(lambda: dialog.width() > 900, timeout=WAIT)
+    qtbot.waitUntil(lambda: dialog.table.viewport().width() > 850, timeout=WAIT)
+    assert dialog.table.horizontalScrollBar().maximum() == 0
+    window.resize(1024, 700)
+    dialog.set_rows(rows)
+    assert dialog.width() <= window.width()
+    dialog.close()
 
 
 @pytest.mark.logs_errors
