@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from desktop.errors import VersoError
+from pathlib import Path
+
+from desktop.errors import Problem, VersoError
 from desktop.i18n import N_
 
 
@@ -20,6 +22,22 @@ class NothingToRead(VersoError):
     code = "benchmark.no_pages"
     message = N_("There is no page to measure with in {paths}.")
     hint = N_("Name an image, a PDF or a folder that holds some.")
+
+
+class FileUnusable(VersoError):
+    """A file that was named and cannot be opened."""
+
+    code = "benchmark.file"
+
+    def __init__(self, path: Path, cause: VersoError) -> None:
+        """CAUSE says why; the problem has its code and hint."""
+        self.path = path
+        self.cause = cause
+        super().__init__(detail=cause.detail)
+
+    def problem(self) -> Problem:
+        cause = self.cause.problem()
+        return cause._replace(message=f"{self.path}: {cause.message}")
 
 
 class NotMarked(VersoError):

@@ -47,7 +47,7 @@ def summary(found: Mapping[str, Any]) -> str:
     for level in found["levels"]:
         if level["rounds"]:
             lines += _level(level)
-        elif level["cold"] is not None:  # it was ended early
+        elif level["cold"] is not None and level["cold"]["pages_per_s"]:  # it was ended early
             lines.append(_("{level}: cold {speed}").format(
                 level=in_words(level["strategy"], level["concurrency"]),
                 speed=_speed(level["cold"])))

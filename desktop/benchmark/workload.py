@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from desktop import paths
-from desktop.benchmark.errors import NothingToRead
+from desktop.benchmark.errors import FileUnusable, NothingToRead
 from desktop.errors import Problem
 from desktop.intake.errors import IntakeError, PasswordNeeded, WrongPassword
 from desktop.intake.model import SourceInfo
@@ -63,8 +63,8 @@ def gather(sources: Sequence[Path], cache: Path,
     """Open SOURCES (files, folders with all they hold; none: the samples) and list their pages.
 
     PASSWORDS: those to try on a file that is protected. Blocks: a drawing process examines each
-    file. A file of a folder that cannot be read is left out. Raises what opening raises for one
-    that was named, NothingToRead.
+    file. A file of a folder that cannot be read is left out. Raises FileUnusable for one that was
+    named, NothingToRead.
     """
     named = [path.absolute() for path in sources] or samples()
     rasterizer = Rasterizer(cache / "benchmark", processes=1)
@@ -79,7 +79,7 @@ def gather(sources: Sequence[Path], cache: Path,
                 content = _digest(path)
             except IntakeError as error:
                 if path in named:
-                    raise
+                    raise FileUnusable(path, error) from error
                 left_out.append((str(path), error.problem()))
                 continue
             if password is not None:

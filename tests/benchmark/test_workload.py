@@ -14,10 +14,10 @@ import pytest
 from PIL import Image, ImageChops
 
 from desktop.benchmark import unique
-from desktop.benchmark.errors import NothingToRead
+from desktop.benchmark.errors import FileUnusable, NothingToRead
 from desktop.benchmark.feed import Drawn, Ready
 from desktop.benchmark.workload import Page, gather, samples
-from desktop.intake.errors import IntakeError, PasswordNeeded, WrongPassword
+from desktop.intake.errors import WrongPassword
 from desktop.intake.rasterizer import Rasterizer
 from desktop.settings import Values
 
@@ -62,13 +62,17 @@ def test_pages_of_files_of_one_name_are_told_apart(samples: Path, tmp_path: Path
 
 
 def test_what_is_named_and_cannot_be_read_is_said(samples: Path, tmp_path: Path) -> None:
-    with pytest.raises(IntakeError):
-        gather([samples / "empty.pdf"], tmp_path)
-    with pytest.raises(PasswordNeeded) as caught:
+    with pytest.raises(FileUnusable) as caught:
+        gather([samples / "scan.png", samples / "empty.pdf"], tmp_path)
+    assert caught.value.problem().message == (
+        f"{samples / 'empty.pdf'}: {caught.value.cause.problem().message}")
+    with pytest.raises(FileUnusable) as caught:
         gather([samples / "encrypted.pdf"], tmp_path)
+    assert caught.value.problem().code == "intake.password_needed"
     assert "--password-file" in caught.value.problem().line()
-    with pytest.raises(WrongPassword):
+    with pytest.raises(FileUnusable) as caught:
         gather([samples / "encrypted.pdf"], tmp_path, lambda _path: ["Verso", "other"])
+    assert isinstance(caught.value.cause, WrongPassword)
     (tmp_path / "nothing").mkdir()
     with pytest.raises(NothingToRead):
         gather([tmp_path / "nothing"], tmp_path)

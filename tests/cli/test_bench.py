@@ -206,6 +206,7 @@ def test_files_that_are_no_pages(verso: Verso, script: Script, samples: Path, tm
     monkeypatch.chdir(tmp_path)
     ran = verso("bench", "--image", samples / "empty.pdf", *SCRIPTED, script(PAGE))
     assert ran.status == 1
+    assert str(samples / "empty.pdf") in ran.err
     (tmp_path / "nothing").mkdir()
     ran = verso("bench", "--image", tmp_path / "nothing", *SCRIPTED, script(PAGE))
     assert (ran.status, len(ran.err.splitlines())) == (1, 1)

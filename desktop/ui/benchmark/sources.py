@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QTimer
 
 from desktop.benchmark import environment
+from desktop.benchmark.errors import FileUnusable
 from desktop.benchmark.workload import Workload
 from desktop.errors import VersoError
 from desktop.i18n import N_, _, ngettext
@@ -100,11 +101,12 @@ class Sources(QObject):
     async def _tell(self, sources: list[Path]) -> None:
         try:
             found = await open_pages(self._window.session, sources)
+        except FileUnusable as error:
+            self._form.set_facts(f"{error.path.name}: {error.cause.problem().line()}", wrong=True)
+            self.protected = isinstance(error.cause, PasswordNeeded | WrongPassword)
         except VersoError as error:
-            names = ", ".join(path.name for path in sources[:3])
-            said = error.problem().line()
-            self._form.set_facts(f"{names}: {said}" if names else said, wrong=True)
-            self.protected = isinstance(error, PasswordNeeded | WrongPassword)
+            self._form.set_facts(error.problem().line(), wrong=True)
+            self.protected = False
         else:
             self._form.set_facts(self._facts(found, sources))
             self.protected = bool(found.passwords)
