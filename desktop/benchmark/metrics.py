@@ -141,6 +141,8 @@ def steady(level: Level, timings: Sequence[Timing], by_tokens: bool,
     It begins when as many pages have ended as are read at once: they all began together. It ends
     when the last page was handed over: from then on places stay free.
     """
+    # Blank pages, and those that could not be drawn, never took a place.
+    timings = [timing for timing in timings if timing.counted or timing.ended > timing.submitted]
     if not level.steady or len(timings) < STEADY * level.concurrency:
         return None
     begin = sorted(timing.ended for timing in timings)[level.concurrency - 1]

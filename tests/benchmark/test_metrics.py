@@ -78,6 +78,17 @@ def test_the_steady_state_leaves_ramp_up_and_drain_out() -> None:
     assert metrics.steady(batch, pages, True, True) is None
 
 
+def test_pages_that_are_not_read_make_no_steady_state() -> None:
+    pages = [timing(number, number, [(number + 0.5, 5), (number + 1.0, 5)], number + 1.0)
+             for number in range(8)]
+    blank = [timing(9 + number, number, [], float(number), "blank") for number in range(8)]
+    level = Level(1, requests=16)
+    alone = metrics.steady(level, pages, True, True)
+    assert alone is not None
+    assert metrics.steady(level, [*pages, *blank], True, True) == alone
+    assert metrics.steady(Level(3, requests=16), [*pages, *blank], True, True) is None
+
+
 @pytest.mark.parametrize(("speeds", "known"), [
     ([], None), ([(1, 5.0)], None), ([(1, 10.0), (2, 19.0), (4, 30.0), (8, 31.0)], 4),
     ([(1, 10.0), (2, 20.0), (4, 40.0)], 4), ([(1, 10.0), (8, 9.0)], 1),
