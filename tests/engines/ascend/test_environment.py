@@ -25,6 +25,7 @@ from desktop.engines.ascend.environment import (
 )
 from desktop.engines.ascend.places import Places
 from tests.engines.ascend import trees
+from tests.support import pythons
 
 CURRENT = Stack(ascend="0.18.0", vllm="0.18.0", torch="2.9.0")
 LEGACY = Stack(ascend="0.8.5rc1", vllm="0.8.5.post1", torch="2.5.1")
@@ -225,13 +226,7 @@ def test_a_shell_takes_it_in(tmp_path: Path) -> None:
 
 def python39() -> str:
     """A Python 3.9, where there is one."""
-    names = [*map(str, sorted((Path.home() / ".pyenv/versions").glob("3.9.*/bin/python"))),
-             shutil.which("python3.9")]
-    for name in names:
-        # pyenv's own programs for versions that are not chosen exist and do not run.
-        if name and subprocess.run([name, "-c", ""], capture_output=True).returncode == 0:
-            return name
-    pytest.skip("there is no Python 3.9")
+    return pythons.python39() or pytest.skip("there is no Python 3.9")
 
 
 SCRIPT = """

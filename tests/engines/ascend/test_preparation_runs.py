@@ -16,19 +16,11 @@ from PIL import Image
 
 from desktop.engines.ascend import preparation
 from desktop.engines.ascend.preparation import layout
-from tests.support import official_code
+from tests.support import official_code, pythons
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="NPUs are driven from Linux")
 
-def _old() -> str | None:
-    """A Python 3.9 that runs: what is called so may be a shim of pyenv for none."""
-    for found in (shutil.which("python3.9"), *Path.home().glob(".pyenv/versions/3.9.*/bin/python")):
-        if found and subprocess.run([found, "-c", ""], capture_output=True).returncode == 0:
-            return str(found)
-    return None
-
-
-OLD = _old()
+OLD = pythons.python39()
 PYTHONS = [pytest.param(sys.executable, id="this"), pytest.param(
     OLD, id="3.9", marks=pytest.mark.skipif(OLD is None, reason="no Python 3.9 here"))]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -22,7 +23,9 @@ def repository(folder: Path) -> str:
     official_code.official(folder / layout.INNER)
     for words in (["init", "--quiet"], ["add", "--all"],
                   ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "-m", "x"]):
-        subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True)
+        # Whatever the person's own configuration asks for.
+        subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, env={
+            **os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"})
     return folder.as_uri()
 
 
@@ -116,13 +119,17 @@ def test_the_index_is_ones_own_choice(python: str, tmp_path: Path) -> None:
 
 
 def test_an_index_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The real pip; nothing listens on the port."""
+    """The real pip; nothing listens on the port, which is ours."""
+    for name in list(os.environ):
+        if name.startswith("PIP_") or name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
     monkeypatch.setenv("PIP_RETRIES", "1")
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
-    for name in ("PIP_FIND_LINKS", "PIP_EXTRA_INDEX_URL", "https_proxy", "http_proxy"):
-        monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(packages, "PACKAGES", ("verso-no-such-package",))
-    [failed] = packages.install(sys.executable, index="http://127.0.0.1:9/simple")
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        [failed] = packages.install(
+            sys.executable, index=f"http://127.0.0.1:{bound.getsockname()[1]}/simple")
     assert failed.package == "verso-no-such-package"
     assert failed.reason.startswith("the package index does not answer (")
 

@@ -105,7 +105,7 @@ def test_each_page_has_its_own_prompt_and_settings(worker: Worker, tmp_path: Pat
 
 
 def test_a_cancelled_page_is_aborted(worker: Worker, tmp_path: Path) -> None:
-    recital = Recital(tmp_path, text="a" * 3000, delay=0.005)
+    recital = Recital(tmp_path, text="a" * 3000, delay=0.05)
     reader = worker(recital)
     reader.ready()
     page = reader.submit()

@@ -90,7 +90,7 @@ def process(script: str, *arguments: str, wanted: object = None) -> Any:
     if wanted is not None:
         environ[official.WANTED] = json.dumps(wanted)
     ran = subprocess.run([sys.executable, "-c", script, *arguments], env=environ,
-                         capture_output=True, text=True, timeout=60, check=False)
+                         capture_output=True, text=True, timeout=240, check=False)
     assert ran.returncode == 0, ran.stderr
     return json.loads(ran.stdout.splitlines()[-1])
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,7 +14,7 @@ import pytest
 from desktop.client.interpreter import examine
 from desktop.protocol.messages import Hello
 from tests.accelerator.real import Reader
-from tests.support import processes
+from tests.support import processes, pythons
 from tests.support.data import ROOT
 from tests.support.legacy_vllm import Recital
 
@@ -34,8 +33,7 @@ def test_everything_of_it_is_in_the_words_of_python_39() -> None:
 @pytest.fixture(scope="session")
 def python39() -> Path:
     """An environment with Python 3.9, msgspec and Pillow, beside that with real vLLM."""
-    found = sorted(Path.home().glob(".pyenv/versions/3.9.*/bin/python"))
-    base = str(found[0]) if found else shutil.which("python3.9")
+    base = pythons.python39()
     if base is None:
         pytest.skip("no Python 3.9 on this machine")
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -54,7 +52,7 @@ def python39() -> Path:
 @pytest.mark.engines
 def test_a_page_is_read_and_another_cancelled(worker: Callable[..., Reader], tmp_path: Path,
                                               python39: Path) -> None:
-    recital = Recital(tmp_path, text="round and round we go. " * 200, delay=0.002)
+    recital = Recital(tmp_path, text="round and round we go. " * 200, delay=0.01)
     reader = worker(recital, interpreter=python39)
     assert reader.ready().device == "Ascend910B3"
     assert reader.recorder.of(Hello)[0].python.startswith("3.9.")

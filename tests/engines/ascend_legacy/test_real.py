@@ -299,7 +299,8 @@ def test_its_throughput_is_measured(real_model: Path, real_code: Path, tmp_path:
     [level] = found["levels"]
     assert level["failed"] == level["looped"] == 0
     assert level["cold"]["output_tps"] > 0
-    assert level["ttft_ms"]["p50"] > level["tpot_ms"]["p50"] > 0
+    assert level["ttft_ms"]["p50"] > 0
+    assert level["tpot_ms"]["p50"] > 0
     [each] = level["rounds"]
     assert [one["output_tokens"] for one in each["requests"]] == [41] * 4
     assert found["engine"]["versions"]["vllm-ascend"] == "0.8.5rc1"

@@ -37,13 +37,14 @@ def pages(folder: Path) -> list[SubmitPage]:
 
 
 async def main(model: str, folder: Path) -> dict[str, Any]:
-    """Both ways through one engine, the pages of each way at once."""
+    """Both ways through one engine. It computes one page after the other: in batches of other
+    sizes sums are rounded otherwise, and which pages make a batch is a matter of time."""
     from vllm import SamplingParams
     from vllm.engine.arg_utils import AsyncEngineArgs
     from vllm.v1.engine.async_llm import AsyncLLM
 
     engine = AsyncLLM.from_engine_args(AsyncEngineArgs(
-        model=model, **{**tiny_vllm.ENGINE_ARGS, "max_num_seqs": 8}))
+        model=model, **{**tiny_vllm.ENGINE_ARGS, "max_num_seqs": 1}))
     begin, image = engine.renderer.tokenizer.bos_token_id, engine.renderer.tokenizer.encode(
         "<image>", add_special_tokens=False)
     raw = ImageFeed(engine, {"image_workers": 2})

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from desktop.engines.ascend import moe
+from tests.support import pythons
 
 OLDEST = (3, 9)
 
@@ -57,9 +58,8 @@ SUMMED = "['states', 'w1', 'w2', ('weights', 'logits', 6, True), ('ids', 6), 6, 
 
 def python() -> str:
     """An interpreter as old as the patch has to run on, where there is one; else this one."""
-    name = "python" + ".".join(map(str, OLDEST))
-    homes = sorted(Path.home().glob(f".pyenv/versions/{OLDEST[0]}.{OLDEST[1]}.*/bin/python"))
-    return str(homes[0]) if homes else shutil.which(name) or sys.executable
+    assert OLDEST == (3, 9)
+    return pythons.python39() or sys.executable
 
 
 class Place:
@@ -94,13 +94,13 @@ class Place:
             *options: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [python(), "-s", *options, "-c", f"import sys; sys.path[0] = ''\n{code}"],
-            cwd=self.folder, capture_output=True, text=True, timeout=60, check=False)
+            cwd=self.folder, capture_output=True, text=True, timeout=240, check=False)
 
     def outcome(self) -> dict[str, Any]:
         """What the patch, run as a script, says that it would do here."""
         shutil.copy(moe.script(), self.folder / "examine.py")
         done = subprocess.run([python(), "-s", "examine.py"], cwd=self.folder,
-                              capture_output=True, text=True, timeout=60, check=False)
+                              capture_output=True, text=True, timeout=240, check=False)
         assert done.returncode == 0, done.stderr
         said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
         return said
