@@ -48,8 +48,8 @@ def test_a_wide_table_fits_into_a_narrow_window(bench: Open, qtbot: QtBot) -> No
     for table in (page.table, page.times):
         page.tabs.setCurrentWidget(table)
         table.fit()
-        qtbot.wait(50)
-        assert table.horizontalScrollBar().maximum() == 0
+        qtbot.waitUntil(lambda table=table: table.horizontalScrollBar().maximum() == 0,
+                        timeout=WAIT)
         assert table.columnWidth(table.model().columnCount() - 1) >= table.fontMetrics(
             ).horizontalAdvance("failed") + 16
 
