@@ -12,6 +12,7 @@ import socket
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from desktop import log as logs
@@ -21,6 +22,7 @@ from desktop.i18n import N_, _, set_language
 from desktop.ui import display
 
 if TYPE_CHECKING:
+    from PySide6.QtCore import QSocketNotifier
     from PySide6.QtWidgets import QApplication
 
     from desktop.jobs.session import Session
@@ -50,6 +52,14 @@ def run(files: Sequence[Path] = (), *, debug: bool = False) -> int:
 
     When a window is open already, FILES are handed to it. Raises NoDisplay, MissingLibrary.
     """
+    signals = SignalWatch()
+    try:
+        return _run(list(files), debug, signals)
+    finally:
+        signals.close()
+
+
+def _run(files: list[Path], debug: bool, signals: SignalWatch) -> int:
     logs.start("verso", debug=debug)
     display.check()
     prepare_environment()
@@ -73,12 +83,13 @@ def run(files: Sequence[Path] = (), *, debug: bool = False) -> int:
         print(WindowBusy().problem().line(), file=sys.stderr)
         return 1
     try:
-        return _run_window(app, single, list(files))
+        return _run_window(app, single, files, signals)
     finally:
         single.release()
 
 
-def _run_window(app: QApplication, single: SingleInstance, files: list[Path]) -> int:
+def _run_window(app: QApplication, single: SingleInstance, files: list[Path],
+                signals: SignalWatch) -> int:
     import qasync
 
     from desktop.jobs.session import Session
@@ -93,7 +104,7 @@ def _run_window(app: QApplication, single: SingleInstance, files: list[Path]) ->
     try:
         session = Session(paths.data_dir() / paths.JOURNAL, paths.cache_dir(), values)
     except VersoError as error:
-        return _say_and_end(app, error.problem())
+        return _say_and_end(app, error.problem(), signals)
     loop = qasync.QEventLoop(app)
     asyncio.set_event_loop(loop)
     with loop:
@@ -104,11 +115,8 @@ def _run_window(app: QApplication, single: SingleInstance, files: list[Path]) ->
             window.show_problem(problem)
         closed = asyncio.Event()
         window.closed.connect(closed.set)
-        signals = SignalWatch(window.close)
-        try:
-            loop.run_until_complete(_live(window, session, files, closed))
-        finally:
-            signals.close()
+        signals.watch(window.close)
+        loop.run_until_complete(_live(window, session, files, closed))
     asyncio.set_event_loop(None)
     return 0
 
@@ -153,7 +161,7 @@ def _load_libraries() -> None:
         importlib.import_module("desktop.ui.review.web")
 
 
-def _say_and_end(app: object, problem: Problem) -> int:
+def _say_and_end(app: object, problem: Problem, signals: SignalWatch) -> int:
     """Nothing can run: say so in a window of its own, and on the terminal."""
     from PySide6.QtWidgets import QMessageBox
 
@@ -161,38 +169,66 @@ def _say_and_end(app: object, problem: Problem) -> int:
     box = QMessageBox(QMessageBox.Icon.Critical, "Verso", problem.message)
     box.setInformativeText(problem.hint)
     box.addButton(_("Close"), QMessageBox.ButtonRole.AcceptRole)
+    signals.watch(box.reject)
     box.exec()
     return 1
 
 
 class SignalWatch:
-    """SIGINT and SIGTERM close the window in order, also while Qt waits for something to do."""
+    """SIGINT and SIGTERM close the window in order, also while Qt waits for something to do.
 
-    def __init__(self, close: Callable[[], object]) -> None:
-        from PySide6.QtCore import QSocketNotifier
+    Before there is a window they interrupt what goes on. Within a call that Qt makes that
+    exception would be lost, so it is remembered that one came.
+    """
 
-        self._ours, theirs = socket.socketpair()
-        self._theirs = theirs
-        for end in (self._ours, theirs):
+    def __init__(self) -> None:
+        self._asked = False
+        self._notifier: QSocketNotifier | None = None
+        # One that is ignored, as with nohup, stays so.
+        self._before = {number: handler for number in (signal.SIGINT, signal.SIGTERM)
+                        if (handler := signal.getsignal(number)) is not signal.SIG_IGN}
+        for number in self._before:
+            signal.signal(number, self._interrupt)
+
+    def watch(self, close: Callable[[], object]) -> None:
+        """From now on they call CLOSE, on Qt's loop; one that came before does too."""
+        from PySide6.QtCore import QSocketNotifier, QTimer
+
+        self._ours, self._theirs = socket.socketpair()
+        for end in (self._ours, self._theirs):
             end.setblocking(False)
-        self._before_fd = signal.set_wakeup_fd(theirs.fileno())
-        self._before = {number: signal.signal(number, lambda _number, _frame: None)
-                        for number in (signal.SIGINT, signal.SIGTERM)}
+        self._before_fd = signal.set_wakeup_fd(self._theirs.fileno())
+        for number in self._before:
+            signal.signal(number, lambda _number, _frame: None)
+        self._close = close
         self._notifier = QSocketNotifier(self._ours.fileno(), QSocketNotifier.Type.Read)
         self._notifier.activated.connect(self._came)
-        self._close = close
+        if self._asked:
+            QTimer.singleShot(0, self._end)
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        self._asked = True
+        before = self._before[signal.Signals(number)]
+        if callable(before):
+            before(number, frame)
+        else:
+            raise KeyboardInterrupt
 
     def _came(self) -> None:
         numbers = self._ours.recv(64)
-        if any(number in (signal.SIGINT, signal.SIGTERM) for number in numbers):
-            log.info("asked to end by a signal")
-            self._close()
+        if any(number in self._before for number in numbers):
+            self._end()
+
+    def _end(self) -> None:
+        log.info("asked to end by a signal")
+        self._close()
 
     def close(self) -> None:
         """Leave signals as they were."""
-        self._notifier.setEnabled(False)
-        signal.set_wakeup_fd(self._before_fd)
+        if self._notifier is not None:
+            self._notifier.setEnabled(False)
+            signal.set_wakeup_fd(self._before_fd)
+            self._ours.close()
+            self._theirs.close()
         for number, handler in self._before.items():
             signal.signal(number, handler)
-        self._ours.close()
-        self._theirs.close()

@@ -58,8 +58,9 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 @contextlib.contextmanager
 def opened(home: Path, appearance: Appearance,
-           loop: asyncio.AbstractEventLoop) -> Iterator[MainWindow]:
-    """The whole window on a real session with the scripted engine, with the plain rendering."""
+           loop: asyncio.AbstractEventLoop, *, review: bool = True) -> Iterator[MainWindow]:
+    """The whole window on a real session with the scripted engine, with the plain rendering;
+    without REVIEW its pane is still to be made."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VERSO_NO_WEBENGINE", "1")
         patch.setenv("VERSO_CONFIG_DIR", str(home / "config"))
@@ -68,8 +69,9 @@ def opened(home: Path, appearance: Appearance,
         window.resize(1280, 800)
         window.show()
         window.open()
-        window.create_review()
-        window.load_rendering()
+        if review:
+            window.create_review()
+            window.load_rendering()
         QApplication.processEvents()
         try:
             yield window

@@ -213,6 +213,22 @@ def test_after_a_restart_it_says_how_to_go_on(verso_home: Path, appearance: Appe
         qtbot.waitUntil(lambda: all_final(window), timeout=WAIT)
 
 
+def test_after_a_restart_the_page_is_seen_however_late_its_pane_is_made(
+        verso_home: Path, appearance: Appearance, loop: asyncio.AbstractEventLoop, qtbot: QtBot,
+        sample_pdf: Path) -> None:
+    first = Session(verso_home / "journal.sqlite", verso_home / "cache",
+                    Values({"engine": "scripted"}))
+    first.add([sample_pdf]).result(WAIT / 1000)
+    first.close()
+    with opened(verso_home, appearance, loop, review=False) as window:
+        qtbot.waitUntil(lambda: bool(window.model.totals.pages), timeout=WAIT)
+        assert not window.empty.isVisible()
+        window.create_review()
+        assert window.pane is not None
+        assert window.pane.isVisible()
+        assert window.controller.page_id == window.model.pages(window.model.documents()[0].id)[0].id
+
+
 def test_an_offer_waits_behind_another_and_is_taken_back(window: MainWindow) -> None:
     done: list[str] = []
     toast = window.toast

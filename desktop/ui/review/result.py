@@ -66,6 +66,7 @@ class ResultView(QWidget):
         self._unseen_raw: list[str] = []
         self._empty_text = self._to_reveal = ""
         self.rendering: Rendering | None = None
+        self._closed = False
         self.strip = Strip(self)
         self.tabs = QTabBar(self.strip)
         self.tabs.setDrawBase(False)
@@ -138,7 +139,7 @@ class ResultView(QWidget):
     def start_rendering(self) -> None:
         """Load the rendering if it is not there yet; the plain one where the web engine cannot
         start or is not wanted (``VERSO_NO_WEBENGINE=1``)."""
-        if self.rendering is not None:
+        if self.rendering is not None or self._closed:
             return
         if not web_engine_wanted():
             self._use(TextRendering(self._crop_source, self._rendered_holder))
@@ -181,7 +182,8 @@ class ResultView(QWidget):
         self._use(TextRendering(self._crop_source, self._rendered_holder))
 
     def close_engine(self) -> None:
-        """End the web engine, in the order it wants."""
+        """End the web engine, in the order it wants; none is started any more."""
+        self._closed = True
         if self.rendering is not None:
             self.rendering.close_engine()
 
