@@ -33,6 +33,8 @@ async def started(*servers: FakeServer, **settings: Any) -> AsyncIterator[
         ready = await engine.start({
             "servers": " ".join(server.url for server in servers), **settings}, lambda *_: None)
         for server in servers:
+            # The answer is here before the server is through with it.
+            await until(lambda server=server: server.running == 0)
             server.chats.clear()
             server.most_running = 0
         yield engine, ready
