@@ -252,7 +252,9 @@ def test_two_devices(real_model: Path, real_code: Path, tmp_path: Path, started:
         other.kill()
         failed = engine.until(lambda: next(iter(engine.recorder.of(EngineFailed)), None))
         assert (failed.problem.code, failed.fatal) == ("engine.died", False)
-        assert "Worker processes are not running" in failed.problem.detail
+        # By whoever finds out first: vLLM where it uses the process, or we who ask for it.
+        assert ("Worker processes are not running" in failed.problem.detail
+                or "worker died" in failed.problem.detail)
     finally:
         engine.close()
 
