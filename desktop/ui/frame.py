@@ -149,9 +149,11 @@ class Frame(QMainWindow):
         pane.apply_theme(self.appearance.theme)
         pane.set_following(self.controller.follow)
         pane.status_message.connect(lambda text: self.statusBar().showMessage(text, 4000))
+        self._stack.addWidget(pane)
+        if self._stack.currentWidget() is self.placeholder:
+            self._stack.setCurrentWidget(pane)
         self._stack.removeWidget(self.placeholder)
         self.placeholder.deleteLater()
-        self._stack.addWidget(pane)
         self.pane = pane
         pane.set_furniture(self.session.values["furniture"])
         self.controller.attach(pane)

@@ -70,7 +70,6 @@ class MainWindow(Frame):
 
     def create_review(self) -> None:
         super().create_review()
-        self._totals = None  # with the placeholder the stack has lost its place
         self._show_state()
 
     def retranslate(self) -> None:

@@ -104,3 +104,8 @@ def healthy(root: Path, cann: str = "8.5.1", versions: dict[str, str] | None = N
     (home / "lib64/libhccl.so").write_text("")
     tree.smi(IDLE)
     return tree
+
+
+def codes(report: ascend.Report) -> set[str]:
+    """What REPORT has to say."""
+    return {problem.code for problem in (*report.problems, *report.warnings)}

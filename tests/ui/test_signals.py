@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from pytestqt.qtbot import QtBot
 
-from desktop.app import SignalWatch
+from desktop.ui.signals import SignalWatch
 from tests.ui.conftest import WAIT
 
 
